@@ -1,0 +1,26 @@
+# wam_library(NAME SOURCES ... DEPS ...): a static library wam_NAME of one folder.
+# wam_test(NAME SOURCES ... DEPS ... LABELS ...): a GoogleTest binary registered with CTest.
+function(wam_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(wam_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(wam_${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  target_link_libraries(wam_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()
+
+function(wam_test name)
+  if(NOT WAM_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                       ENVIRONMENT "WAM_GOLDEN_DIR=${WAM_GOLDEN_DIR};WAM_DATA_DIR=${WAM_DATA_DIR}")
+endfunction()
