@@ -38,3 +38,6 @@ find_program(WAM_LLD ld.lld)
 if(WAM_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_link_options(-fuse-ld=lld)
 endif()
+
+# Libraries beside a binary win, so that it can be moved together with them.
+list(APPEND CMAKE_BUILD_RPATH "$ORIGIN" "$ORIGIN/lib")
