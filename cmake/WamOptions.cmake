@@ -4,6 +4,9 @@ option(WAM_WERROR "Treat warnings as errors" ON)
 set(WAM_CUDA "AUTO" CACHE STRING "AUTO: use CUDA where nvcc is found; ON: demand it; OFF: leave it out")
 # AVX2 + FMA is what every machine with an H100 has; override for older test machines.
 set(WAM_ARCH "x86-64-v3" CACHE STRING "Value of -march for host code")
+# Tests skip aloud what these folders lack; environment variables of the same names win.
+set(WAM_GOLDEN_DIR "${CMAKE_SOURCE_DIR}/../shared/golden" CACHE PATH "Golden files for the tests")
+set(WAM_DATA_DIR "${CMAKE_SOURCE_DIR}/../shared/data" CACHE PATH "Real robot data for the tests")
 set(WAM_SANITIZE "" CACHE STRING "Value of -fsanitize, e.g. address,undefined")
 
 set(CMAKE_CXX_STANDARD 20)
