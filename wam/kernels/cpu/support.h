@@ -1,0 +1,69 @@
+// Shared by CPU kernels: wrapping a function as a Kernel, dtype dispatch, and loops over threads
+// whose partition depends on sizes alone, so that results do not depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "wam/base/check.h"
+#include "wam/kernels/kernel.h"
+
+namespace wam::cpu {
+
+template <typename F>
+std::unique_ptr<Kernel> make_kernel(F run) {
+  struct FunctionKernel final : Kernel {
+    explicit FunctionKernel(F f) : function(std::move(f)) {}
+    void run(const KernelIo& io) override { function(io); }
+    F function;
+  };
+  return std::make_unique<FunctionKernel>(std::move(run));
+}
+
+// Calls f.template operator()<float>() or <double>(); CPU arithmetic knows no other type.
+template <typename F>
+auto dispatch_float(DType dtype, F f) {
+  WAM_CHECK(dtype == DType::kF32 || dtype == DType::kF64)
+      << "CPU kernels compute in f32 or f64, not " << name(dtype);
+  return dtype == DType::kF64 ? f.template operator()<double>() : f.template operator()<float>();
+}
+
+// f(begin, end) over [0, count) in chunks of `grain`, shared out to OpenMP threads. Each element is
+// handled by exactly one call, so element-wise and row-wise work is independent of thread count.
+template <typename F>
+void parallel_for(int64_t count, int64_t grain, const F& f) {
+  if (count <= grain) {
+    if (count > 0) f(int64_t{0}, count);
+    return;
+  }
+  const int64_t chunks = (count + grain - 1) / grain;
+#pragma omp parallel for schedule(static)
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    f(chunk * grain, std::min(count, (chunk + 1) * grain));
+  }
+}
+
+// A grain that makes a chunk cost about 16k element operations.
+inline int64_t row_grain(int64_t row_size) {
+  return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_size));
+}
+
+// Sum in a fixed order that vectorises: 16 strided partial sums, then a tree over them.
+template <typename T, typename F>
+T ordered_sum(int64_t count, const F& term) {
+  constexpr int kLanes = 16;
+  T partial[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) partial[lane] += term(i + lane);
+  }
+  for (int lane = 0; i < count; ++i, ++lane) partial[lane] += term(i);
+  for (int width = kLanes / 2; width > 0; width /= 2) {
+    for (int lane = 0; lane < width; ++lane) partial[lane] += partial[lane + width];
+  }
+  return partial[0];
+}
+
+}  // namespace wam::cpu
