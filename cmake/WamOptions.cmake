@@ -29,7 +29,10 @@ if(WAM_WERROR)
 endif()
 if(WAM_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${WAM_SANITIZE}>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer> -g)
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
+                      # gcc sees uninitialised values in the sanitizers' own instrumentation.
+                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${WAM_SANITIZE})
 endif()
 find_program(WAM_CCACHE ccache)
