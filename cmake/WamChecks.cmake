@@ -1,0 +1,10 @@
+# Checks of the source tree itself, as tests.
+find_program(WAM_PYTHON python3)
+if(NOT WAM_PYTHON)
+  message(WARNING "[configure] no python3: the checks of the source tree are left out")
+  return()
+endif()
+foreach(check check_layers check_text check_sizes checks_test)
+  add_test(NAME ${check} COMMAND ${WAM_PYTHON} ${CMAKE_SOURCE_DIR}/tools/${check}.py)
+  set_tests_properties(${check} PROPERTIES LABELS unit TIMEOUT 60)
+endforeach()
