@@ -1,0 +1,59 @@
+#include "wam/exec/cpu_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "wam/base/check.h"
+
+namespace wam {
+namespace {
+
+std::byte* map_zeroed(int64_t bytes) {
+  if (bytes == 0) return nullptr;
+  void* memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    throw PlanError({.where = "cpu memory",
+                     .what = "the plan's memory cannot be mapped",
+                     .got = std::to_string(bytes) + " bytes",
+                     .remedy = "Lower micro_batch_size or set recompute: full."});
+  }
+  // Large pages save a tenth of a step in page walks; the advice may be ignored.
+  madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+CpuMemory::CpuMemory(const MemoryPlan& plan) : plan_(plan) {
+  for (const auto& [name, bytes] : plan.regions) regions_[name] = map_zeroed(bytes);
+  arena_ = map_zeroed(plan.arena_bytes);
+}
+
+CpuMemory::~CpuMemory() {
+  for (const auto& [name, address] : regions_) {
+    if (address != nullptr) munmap(address, static_cast<size_t>(plan_.regions[name]));
+  }
+  if (arena_ != nullptr) munmap(arena_, static_cast<size_t>(plan_.arena_bytes));
+}
+
+std::byte* CpuMemory::checked(const std::string& region, int64_t offset, int64_t size) {
+  const auto found = regions_.find(region);
+  WAM_CHECK(found != regions_.end()) << "region '" << region << "'";
+  WAM_CHECK(offset >= 0 && size >= 0 && offset + size <= plan_.regions[region])
+      << "range " << offset << " + " << size << " of region '" << region << "'";
+  return found->second + offset;
+}
+
+void CpuMemory::read_region(const std::string& region, int64_t offset, void* data, int64_t size) {
+  std::memcpy(data, checked(region, offset, size), static_cast<size_t>(size));
+}
+
+void CpuMemory::write_region(const std::string& region, int64_t offset, const void* data, int64_t size) {
+  std::memcpy(checked(region, offset, size), data, static_cast<size_t>(size));
+}
+
+void* CpuMemory::region_address(const std::string& region) { return checked(region, 0, 0); }
+
+}  // namespace wam

@@ -1,0 +1,79 @@
+// Devices, their memory, and executors that replay Programs on them. An executor is single-threaded
+// from the outside; several executors of one device share its Memory and run one after another.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wam/plan/lower.h"
+#include "wam/plan/memory_plan.h"
+#include "wam/plan/program.h"
+
+namespace wam {
+
+// The regions and the arena of a MemoryPlan, allocated once. Regions start zeroed.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual const MemoryPlan& plan() const = 0;
+  // Bytes [offset, offset + size) of a region from / to host memory. Blocking. InternalError if the
+  // region is unknown or the range leaves it.
+  virtual void read_region(const std::string& region, int64_t offset, void* data, int64_t size) = 0;
+  virtual void write_region(const std::string& region, int64_t offset, const void* data,
+                            int64_t size) = 0;
+  // Device address of a region: for executors of the same device.
+  virtual void* region_address(const std::string& region) = 0;
+  virtual void* arena_address() = 0;
+};
+
+enum class ExecMode { kStream, kGraph };
+
+struct ExecOptions {
+  ExecMode mode = ExecMode::kGraph;  // CPU has one way to run and ignores it
+  bool profile = false;              // time each step; on GPU this forces kStream
+  bool poison = false;               // fill arena outputs with NaN patterns before they are written
+};
+
+struct StepTime {
+  double seconds = 0;  // summed over runs
+  int64_t runs = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual const Program& program() const = 0;
+  // One replay. On GPU it only enqueues; read() and synchronize() wait.
+  virtual void run() = 0;
+  virtual void synchronize() = 0;
+  // Inputs and states by name; type and size must match the program's. On GPU the copy of an input
+  // goes through pinned memory and is ordered before the next run().
+  virtual void write(std::string_view name, const HostTensor& value) = 0;
+  // Outputs, inputs and states by name; waits for the last run.
+  virtual HostTensor read(std::string_view name) = 0;
+  // One entry a step of the program; empty without ExecOptions::profile.
+  virtual const std::vector<StepTime>& profile() const = 0;
+  // Wall-clock seconds spent inside run() and inside kernels; CPU only (0 on GPU).
+  virtual double run_seconds() const { return 0; }
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;  // "cpu", "cuda:0 NVIDIA H200"
+  virtual const Target& target() const = 0;
+  virtual int64_t free_bytes() const = 0;
+  // Throws PlanError if the plan is larger than the memory there is.
+  virtual std::shared_ptr<Memory> allocate(const MemoryPlan& plan) = 0;
+  // `program` is copied. Its regions and arena must lie inside the memory's plan.
+  virtual std::unique_ptr<Executor> load(const Program& program, std::shared_ptr<Memory> memory,
+                                         const ExecOptions& options) = 0;
+};
+
+std::unique_ptr<Device> make_cpu_device();
+// Target descriptions need no device; workspace sizes are pure functions.
+const Target& cpu_target();
+
+}  // namespace wam
