@@ -1,5 +1,6 @@
 #include "wam/ops/sum_rows.h"
 
+#include "wam/ops/broadcast_rows.h"
 #include "wam/ops/op_list.h"
 #include "wam/ops/rules.h"
 
@@ -14,9 +15,14 @@ std::vector<TensorType> infer(const OpArgs& args) {
   return {{args.inputs[0].dtype, suffix}};
 }
 
+std::vector<ValueId> backward(const BackwardArgs& args) {
+  return {broadcast_rows(args.builder, args.output_grads[0], args.builder.shape(args.inputs[0]))};
+}
+
 }  // namespace
 
-const OpDef sum_rows_op = {.name = "sum_rows", .infer = infer, .traits = kReduction};
+const OpDef sum_rows_op = {
+    .name = "sum_rows", .infer = infer, .backward = backward, .traits = kReduction};
 
 ValueId sum_rows(Builder& b, ValueId x, const Shape& suffix) {
   if (b.shape(x) == suffix) return x;
