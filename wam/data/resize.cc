@@ -1,0 +1,174 @@
+#include "wam/data/resize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "wam/base/check.h"
+
+namespace wam::data {
+namespace {
+
+float triangle(float x) {
+  x = std::abs(x);
+  return x < 1.0f ? 1.0f - x : 0.0f;
+}
+
+// Inputs under the filter of one output: first index and weights before padding to num_taps.
+struct Support {
+  int64_t first = 0;
+  std::vector<float> weights;
+};
+
+Support support_of(int64_t out, float scale, float radius, int64_t in_size) {
+  const float inverse = scale >= 1.0f ? 1.0f / scale : 1.0f;
+  const float center = scale * (static_cast<float>(out) + 0.5f);
+  const auto first = std::max<int64_t>(static_cast<int64_t>(center - radius + 0.5f), 0);
+  const auto end = std::min<int64_t>(static_cast<int64_t>(center + radius + 0.5f), in_size);
+  Support support{first, {}};
+  float total = 0;
+  for (int64_t i = first; i < end; ++i) {
+    const float w = triangle((static_cast<float>(i) - center + 0.5f) * inverse);
+    support.weights.push_back(w);
+    total += w;
+  }
+  for (float& w : support.weights) w /= total;
+  return support;
+}
+
+// Sum of taps for one row. A tap beyond an output's own support has weight 0.
+void resize_row(const float* in, const ResizeTaps& taps, float* out) {
+  const int64_t n = taps.out_size;
+  const int32_t* starts = taps.starts.data();
+  for (int64_t j = 0; j < taps.num_taps; ++j) {
+    const float* w = taps.weights.data() + j * n;
+    const float* shifted = in + j;
+    if (j == 0) {
+      for (int64_t i = 0; i < n; ++i) out[i] = shifted[starts[i]] * w[i];
+    } else {
+      for (int64_t i = 0; i < n; ++i) out[i] += shifted[starts[i]] * w[i];
+    }
+  }
+}
+
+void weighted_rows(const float* in, int64_t width, const ResizeTaps& taps, int64_t out_row,
+                   float* out) {
+  const float* row = in + taps.starts[static_cast<size_t>(out_row)] * width;
+  for (int64_t j = 0; j < taps.num_taps; ++j, row += width) {
+    const float w = taps.weights[static_cast<size_t>(j * taps.out_size + out_row)];
+    if (j == 0) {
+      for (int64_t i = 0; i < width; ++i) out[i] = row[i] * w;
+    } else {
+      for (int64_t i = 0; i < width; ++i) out[i] += row[i] * w;
+    }
+  }
+}
+
+// Position of an output between two inputs.
+struct Between {
+  int64_t low, high;
+  float low_weight, high_weight;
+};
+
+Between between(int64_t out, int64_t in_size, int64_t out_size) {
+  const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
+  const float at = std::max(scale * (static_cast<float>(out) + 0.5f) - 0.5f, 0.0f);
+  const int64_t low = std::min(static_cast<int64_t>(at), in_size - 1);
+  const float high_weight = at - static_cast<float>(low);
+  return {low, std::min(low + 1, in_size - 1), 1.0f - high_weight, high_weight};
+}
+
+}  // namespace
+
+ResizeTaps antialias_taps(int64_t in_size, int64_t out_size) {
+  WAM_CHECK(in_size > 0 && out_size > 0) << in_size << " -> " << out_size;
+  const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
+  const float radius = scale >= 1.0f ? scale : 1.0f;
+  std::vector<Support> supports;
+  int64_t num_taps = 0;
+  for (int64_t i = 0; i < out_size; ++i) {
+    supports.push_back(support_of(i, scale, radius, in_size));
+    num_taps = std::max<int64_t>(num_taps, std::ssize(supports.back().weights));
+  }
+  ResizeTaps taps{in_size, out_size, num_taps, {}, {}};
+  taps.starts.resize(static_cast<size_t>(out_size));
+  taps.weights.assign(static_cast<size_t>(num_taps * out_size), 0.0f);
+  for (int64_t i = 0; i < out_size; ++i) {
+    const Support& support = supports[static_cast<size_t>(i)];
+    // Near the end the window moves left so that every tap reads inside the row.
+    const int64_t start = std::min(support.first, in_size - num_taps);
+    taps.starts[static_cast<size_t>(i)] = static_cast<int32_t>(start);
+    for (int64_t j = 0; j < std::ssize(support.weights); ++j) {
+      const int64_t tap = support.first - start + j;
+      taps.weights[static_cast<size_t>(tap * out_size + i)] = support.weights[static_cast<size_t>(j)];
+    }
+  }
+  return taps;
+}
+
+AntialiasResize::AntialiasResize(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w)
+    : x_(antialias_taps(in_w, out_w)), y_(antialias_taps(in_h, out_h)) {}
+
+void AntialiasResize::run(std::span<const float> in, int64_t channels, std::span<float> out,
+                          std::vector<float>& scratch) const {
+  const int64_t in_h = y_.in_size, in_w = x_.in_size, out_h = y_.out_size, out_w = x_.out_size;
+  WAM_CHECK(std::ssize(in) == channels * in_h * in_w && std::ssize(out) == channels * out_h * out_w);
+  if (in_h == out_h && in_w == out_w) {
+    std::copy(in.begin(), in.end(), out.begin());
+    return;
+  }
+  scratch.resize(static_cast<size_t>(in_h * out_w));
+  for (int64_t c = 0; c < channels; ++c) {
+    const float* plane = in.data() + c * in_h * in_w;
+    for (int64_t y = 0; y < in_h; ++y) resize_row(plane + y * in_w, x_, scratch.data() + y * out_w);
+    float* out_plane = out.data() + c * out_h * out_w;
+    for (int64_t y = 0; y < out_h; ++y) {
+      weighted_rows(scratch.data(), out_w, y_, y, out_plane + y * out_w);
+    }
+  }
+}
+
+void resize_bilinear(std::span<const float> in, int64_t channels, int64_t in_h, int64_t in_w,
+                     int64_t out_h, int64_t out_w, std::span<float> out) {
+  WAM_CHECK(std::ssize(in) == channels * in_h * in_w && std::ssize(out) == channels * out_h * out_w);
+  for (int64_t y = 0; y < out_h; ++y) {
+    const Between row = between(y, in_h, out_h);
+    for (int64_t x = 0; x < out_w; ++x) {
+      const Between column = between(x, in_w, out_w);
+      for (int64_t c = 0; c < channels; ++c) {
+        const float* plane = in.data() + c * in_h * in_w;
+        const float* top = plane + row.low * in_w;
+        const float* bottom = plane + row.high * in_w;
+        const auto along_x = [&](const float* p) {
+          return column.low_weight * p[column.low] + column.high_weight * p[column.high];
+        };
+        out[static_cast<size_t>((c * out_h + y) * out_w + x)] =
+            row.low_weight * along_x(top) + row.high_weight * along_x(bottom);
+      }
+    }
+  }
+}
+
+HostTensor frames_to_model_input(const HostTensor& frames, int64_t height, int64_t width) {
+  const Shape& shape = frames.shape();
+  WAM_CHECK(shape.ndim() == 4 && shape[3] == 3) << shape.to_string();
+  const int64_t num_frames = shape[0], h = shape[1], w = shape[2], pixels = h * w;
+  HostTensor result(DType::kF32, {3, num_frames, height, width});
+  std::vector<float> plane(static_cast<size_t>(pixels));
+  const uint8_t* bytes = frames.as<uint8_t>().data();
+  for (int64_t c = 0; c < 3; ++c) {
+    for (int64_t t = 0; t < num_frames; ++t) {
+      const uint8_t* frame = bytes + t * pixels * 3 + c;
+      for (int64_t i = 0; i < pixels; ++i) {
+        plane[static_cast<size_t>(i)] = (static_cast<float>(frame[i * 3]) / 255.0f - 0.5f) / 0.5f;
+      }
+      const auto out = result.as<float>().subspan(
+          static_cast<size_t>((c * num_frames + t) * height * width),
+          static_cast<size_t>(height * width));
+      if (h == height && w == width) std::copy(plane.begin(), plane.end(), out.begin());
+      else resize_bilinear(plane, 1, h, w, height, width, out);
+    }
+  }
+  return result;
+}
+
+}  // namespace wam::data

@@ -1,0 +1,53 @@
+// From camera frames to tiled pictures: crop, antialiased resize, colour jitter, truncation to u8,
+// tiling. One draw per sample serves all its views and frames.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "wam/data/color_jitter.h"
+#include "wam/data/crop.h"
+#include "wam/data/embodiment.h"
+#include "wam/data/resize.h"
+
+namespace wam::data {
+
+// What identifies a sample's random numbers: pure function of these, whoever draws them.
+struct DrawKey {
+  uint64_t seed = 0;
+  uint64_t step = 0;
+  uint64_t index = 0;  // place in the global batch
+};
+
+struct PictureDraw {
+  CropBox crop;
+  JitterDraw jitter;
+};
+
+// For cameras of height x width. In evaluation: centre crop, no jitter.
+PictureDraw draw_picture(const PictureOptions& options, int64_t height, int64_t width,
+                         bool training, const DrawKey& key);
+
+// Applies one draw to frames of in_h x in_w. Owns its scratch: one per thread.
+class ViewTransform {
+ public:
+  ViewTransform(const PictureOptions& options, int64_t in_h, int64_t in_w, const PictureDraw& draw);
+  // frame [in_h, in_w, 3] -> view [view_height, view_width, 3].
+  void run(std::span<const uint8_t> frame, std::span<uint8_t> view);
+
+ private:
+  void unpack(std::span<const uint8_t> frame);
+
+  int64_t in_h_, in_w_, out_h_, out_w_;
+  PictureDraw draw_;
+  AntialiasResize resize_;
+  std::vector<float> cropped_, resized_, scratch_;  // planar
+};
+
+// Frames of every view, each [T, h, w, 3] u8 of one size -> [T, H, W, 3] u8. Throws DataError if
+// the views differ in size (one crop could not serve them).
+HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views, bool training,
+                      const DrawKey& key);
+
+}  // namespace wam::data
