@@ -34,8 +34,8 @@ EncoderChoice choose_encoder(const std::string& codec) {
   static constexpr std::array<Candidate, 7> kCandidates = {{{"h264", "libx264"},
                                                             {"h264", "libopenh264"},
                                                             {"hevc", "libx265"},
-                                                            {"av1", "libsvtav1"},
                                                             {"av1", "libaom-av1"},
+                                                            {"av1", "libsvtav1"},
                                                             {"vp9", "libvpx-vp9"},
                                                             {"mpeg4", "mpeg4"}}};
   bool known = false;
@@ -79,6 +79,7 @@ void set_quality(AVCodecContext* encoder, const VideoWriterOptions& options) {
     set_option(encoder, "svtav1-params", "lp=1");
   } else if (name == "libaom-av1" || name == "libvpx-vp9") {
     set_option(encoder, "cpu-used", options.fast ? "8" : "4");
+    set_option(encoder, "usage", "realtime");
     set_option(encoder, "deadline", "realtime");
   } else if (name == "mpeg4") {
     encoder->flags |= AV_CODEC_FLAG_QSCALE;
