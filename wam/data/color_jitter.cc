@@ -43,28 +43,37 @@ struct Hsv {
   float h, s, v;
 };
 
+inline float larger(float a, float b) { return a > b ? a : b; }
+inline float smaller(float a, float b) { return a < b ? a : b; }
+inline float pick(bool yes, float a, float b) { return yes ? a : b; }
+
 inline Hsv to_hsv(float r, float g, float b) {
-  const float high = std::max(std::max(r, g), b), low = std::min(std::min(r, g), b);
+  const float high = larger(larger(r, g), b), low = smaller(smaller(r, g), b);
   const float range = high - low;
   const bool flat = high == low;
-  const float divisor = flat ? 1.0f : range;
+  const float divisor = pick(flat, 1.0f, range);
   const float rc = (high - r) / divisor, gc = (high - g) / divisor, bc = (high - b) / divisor;
-  const float from_r = bc - gc, from_g = rc + 2.0f - bc, from_b = gc + 4.0f - rc;
-  const float sector = high == r ? from_r : high == g ? from_g : from_b;
+  float sector = gc + 4.0f - rc;
+  sector = pick(high == g, rc + 2.0f - bc, sector);
+  sector = pick(high == r, bc - gc, sector);
   const float turned = sector * (1.0f / 6.0f) + 1.0f;
-  return {turned - std::floor(turned), range / (flat ? 1.0f : high), high};
+  return {turned - std::floor(turned), range / pick(flat, 1.0f, high), high};
 }
 
+// Each channel is one of v, p, q, t by the sector k of the hue. Sector 6, a hue rounded up to 1,
+// is sector 0: only the last line of each channel's picks names it.
 inline void to_rgb(const Hsv& c, float& r, float& g, float& b) {
-  const float h6 = c.h * 6.0f, whole = std::floor(h6), f = h6 - whole;
-  const float sf = c.s * f, rest = 1.0f - c.s;
-  const float p = clamp01(rest * c.v), q = clamp01((1.0f - sf) * c.v), t = clamp01((sf + rest) * c.v);
-  const float v = c.v;
-  // A hue rounded up to 1 gives sector 6, which is sector 0.
-  const float k = whole == 6.0f ? 0.0f : whole;
-  r = k == 1.0f ? q : (k == 2.0f || k == 3.0f) ? p : k == 4.0f ? t : v;
-  g = k == 0.0f ? t : (k == 1.0f || k == 2.0f) ? v : k == 3.0f ? q : p;
-  b = k <= 1.0f ? p : k == 2.0f ? t : k == 5.0f ? q : v;
+  const float h6 = c.h * 6.0f, k = std::floor(h6), f = h6 - k;
+  const float sf = c.s * f, rest = 1.0f - c.s, v = c.v;
+  const float p = clamp01(rest * v), q = clamp01((1.0f - sf) * v), t = clamp01((sf + rest) * v);
+  float red = pick(k < 2.0f, q, pick(k < 4.0f, p, t));      // sectors 1, 2-3, 4
+  float green = pick(k < 3.0f, v, pick(k < 4.0f, q, p));    // sectors 1-2, 3, 4-5
+  float blue = pick(k < 2.0f, p, pick(k < 3.0f, t, v));     // sectors 0-1, 2, 3-4
+  blue = pick(k == 5.0f, q, blue);
+  const float first = pick(k == 6.0f, 0.0f, k);
+  r = pick(first == 0.0f, v, pick(k == 5.0f, v, red));
+  g = pick(first == 0.0f, t, green);
+  b = pick(first == 0.0f, p, blue);
 }
 
 void apply_part(JitterPart part, double amount, RgbPlanes picture) {
@@ -116,9 +125,9 @@ void adjust_contrast(RgbPlanes picture, double factor) {
 
 void adjust_saturation(RgbPlanes picture, double factor) {
   const auto ratio = static_cast<float>(factor), rest = static_cast<float>(1 - factor);
-  float* r = picture.r.data();
-  float* g = picture.g.data();
-  float* b = picture.b.data();
+  float* __restrict r = picture.r.data();
+  float* __restrict g = picture.g.data();
+  float* __restrict b = picture.b.data();
   const size_t n = picture.r.size();
   for (size_t i = 0; i < n; ++i) {
     const float added = gray(r[i], g[i], b[i]) * rest;
@@ -130,9 +139,9 @@ void adjust_saturation(RgbPlanes picture, double factor) {
 
 void adjust_hue(RgbPlanes picture, double shift) {
   const auto turn = static_cast<float>(shift);
-  float* r = picture.r.data();
-  float* g = picture.g.data();
-  float* b = picture.b.data();
+  float* __restrict r = picture.r.data();
+  float* __restrict g = picture.g.data();
+  float* __restrict b = picture.b.data();
   const size_t n = picture.r.size();
   for (size_t i = 0; i < n; ++i) {
     Hsv color = to_hsv(r[i], g[i], b[i]);
