@@ -1,6 +1,9 @@
 #include "wam/ops/rules.h"
 
+#include <algorithm>
+
 #include "wam/base/error.h"
+#include "wam/graph/builder.h"
 
 namespace wam::rules {
 
@@ -21,7 +24,8 @@ void count(const OpArgs& args, size_t low, size_t high) {
 void same_dtype(const OpArgs& args, size_t i) { dtype(args, i, args.inputs[0].dtype); }
 
 void floating(const OpArgs& args, size_t i) {
-  if (!is_floating(args.inputs[i].dtype)) fail(args, "input " + std::to_string(i) + " floating point");
+  if (!is_floating(args.inputs[i].dtype))
+    fail(args, "input " + std::to_string(i) + " floating point");
 }
 
 void dtype(const OpArgs& args, size_t i, DType dtype) {
@@ -54,6 +58,71 @@ Shape with_last(const Shape& shape, int64_t last) {
   std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
   dims.back() = last;
   return Shape(dims);
+}
+
+int dim(const OpArgs& args) {
+  const int64_t dim = args.attrs.integer("dim");
+  demand(dim >= 0 && dim < args.inputs[0].shape.ndim(), args, "attribute 'dim' a dim of input 0");
+  return static_cast<int>(dim);
+}
+
+void stat(const OpArgs& args, size_t i) { dtype(args, i, grad_dtype(args.inputs[0].dtype)); }
+
+void token_table(const OpArgs& args, size_t table, size_t index) {
+  ndim(args, 0, 3);
+  ndim(args, table, 3);
+  stat(args, table);
+  const Shape& x = args.inputs[0].shape;
+  shape(args, table, Shape{x[0], args.inputs[table].shape[1], x[2]});
+  dtype(args, index, DType::kI32);
+  shape(args, index, Shape{x[1]});
+}
+
+Shape with_dim(const Shape& shape, int dim, int64_t size) {
+  std::vector<int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims[static_cast<size_t>(dim)] = size;
+  return Shape(dims);
+}
+
+int normalized_dim(const Shape& shape, int dim) {
+  const int result = dim < 0 ? dim + shape.ndim() : dim;
+  if (result < 0 || result >= shape.ndim()) {
+    throw GraphError({.what = "no such dim",
+                      .got = std::to_string(dim),
+                      .expected = "a dim of " + shape.to_string()});
+  }
+  return result;
+}
+
+void constant_index(const Builder& b, ValueId index, int64_t bound, bool unique,
+                    std::string_view op) {
+  const Value& value = b.graph().value(index);
+  if (value.kind != ValueKind::kConstant || value.type.dtype != DType::kI32) return;
+  std::vector<char> seen(static_cast<size_t>(std::max<int64_t>(bound, 0)), 0);
+  for (const int32_t i : value.constant.as<int32_t>()) {
+    if (i < 0 || i >= bound || (unique && seen[static_cast<size_t>(i)])) {
+      throw GraphError({.where = std::string(op),
+                        .what = "bad entry in the index '" + value.name + "'",
+                        .got = std::to_string(i),
+                        .expected = std::string(unique ? "distinct rows" : "rows") + " below " +
+                                    std::to_string(bound)});
+    }
+    seen[static_cast<size_t>(i)] = 1;
+  }
+}
+
+void no_gradient(const BackwardArgs& args, size_t i, std::string_view op) {
+  if (!args.needs_grad[i]) return;
+  throw GraphError({.where = std::string(op),
+                    .what = "no gradient is defined for input " + std::to_string(i),
+                    .expected = "an input that no trained weight leads to"});
+}
+
+void no_output_gradient(const BackwardArgs& args, size_t i, std::string_view op) {
+  if (!args.output_grads[i].valid()) return;
+  throw GraphError({.where = std::string(op),
+                    .what = "output " + std::to_string(i) + " carries no gradient",
+                    .expected = "a loss that does not depend on it"});
 }
 
 DType grad_dtype(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }

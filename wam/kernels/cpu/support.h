@@ -30,6 +30,25 @@ auto dispatch_float(DType dtype, F f) {
   return dtype == DType::kF64 ? f.template operator()<double>() : f.template operator()<float>();
 }
 
+// Calls f.template operator()<an unsigned integer of that size>(): for kernels that only move elements.
+template <typename F>
+auto dispatch_bits(DType dtype, F f) {
+  switch (size_bytes(dtype)) {
+    case 1: return f.template operator()<uint8_t>();
+    case 2: return f.template operator()<uint16_t>();
+    case 4: return f.template operator()<uint32_t>();
+    default: return f.template operator()<uint64_t>();
+  }
+}
+
+// Row numbers are data: a wrong one must not become a wild access. Call before going parallel.
+inline void check_index(const int32_t* index, int64_t count, int64_t bound, std::string_view op) {
+  for (int64_t i = 0; i < count; ++i) {
+    WAM_CHECK(index[i] >= 0 && index[i] < bound)
+        << op << ": index[" << i << "] = " << index[i] << ", bound " << bound;
+  }
+}
+
 // f(begin, end) over [0, count) in chunks of `grain`, shared out to OpenMP threads. Each element is
 // handled by exactly one call, so element-wise and row-wise work is independent of thread count.
 template <typename F>
@@ -59,7 +78,7 @@ T ordered_sum(int64_t count, const F& term) {
   for (; i + kLanes <= count; i += kLanes) {
     for (int lane = 0; lane < kLanes; ++lane) partial[lane] += term(i + lane);
   }
-  for (int lane = 0; i < count; ++i, ++lane) partial[lane] += term(i);
+  for (int lane = 0; lane < kLanes && i < count; ++i, ++lane) partial[lane] += term(i);
   for (int width = kLanes / 2; width > 0; width /= 2) {
     for (int lane = 0; lane < width; ++lane) partial[lane] += partial[lane + width];
   }

@@ -1,0 +1,32 @@
+#include <cstring>
+
+#include "wam/kernels/cpu/support.h"
+
+namespace wam {
+namespace {
+
+std::unique_ptr<Kernel> create(const KernelSignature& s) {
+  const Shape &from = s.inputs[0].shape, &to = s.outputs[0].shape;
+  const int64_t batch = to[0], from_rows = from[1], to_rows = to[1];
+  const int64_t total = s.outputs[0].size_bytes();
+  const int64_t bytes = total == 0 ? 0 : total / (batch * to_rows);
+  return cpu::make_kernel([=](const KernelIo& io) {
+    const int32_t* index = io.in<int32_t>(1);
+    cpu::check_index(index, to_rows, from_rows, "take_rows");
+    if (bytes == 0) return;
+    cpu::parallel_for(batch * to_rows, cpu::row_grain(bytes / 4), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / to_rows * from_rows + index[i % to_rows];
+        std::memcpy(io.out<std::byte>(0) + i * bytes, io.in<std::byte>(0) + row * bytes,
+                    static_cast<size_t>(bytes));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+extern const KernelDef take_rows_cpu;
+const KernelDef take_rows_cpu = {.op = "take_rows", .create = create};
+
+}  // namespace wam
