@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -38,6 +39,15 @@ struct BackwardArgs {
   std::span<const bool> needs_grad;       // for each input
 };
 
+struct RematerialiseArgs {
+  const Attrs& attrs;
+  std::span<const ValueId> inputs;   // as in the forward graph; read them through fetch()
+  std::span<const ValueId> outputs;  // as in the forward graph; invalid where not kept
+  int output;                        // the one wanted
+  // The input as it is available in the backward half: itself if kept, else computed again.
+  const std::function<ValueId(ValueId)>& fetch;
+};
+
 // Output `output` may live in the memory of input `input` when nobody reads that input later.
 struct InPlace {
   int output, input;
@@ -65,10 +75,10 @@ struct OpDef {
                                     const Attrs&) = nullptr;
   // Null: one operation an output element, each input read and each output written once.
   OpCost (*cost)(const OpArgs&, std::span<const TensorType> outputs) = nullptr;
-  // A cheap expression for output `output` from other outputs of the same application, used by the
-  // recompute pass (linear_gelu: h = gelu(pre)); invalid if there is none. Null: none.
-  ValueId (*rematerialise)(Builder&, std::span<const ValueId> outputs, const Attrs&,
-                           int output) = nullptr;
+  // A cheap expression for one output from other outputs of the same application, used by the
+  // recompute pass (linear_gelu: h = gelu(pre); residual_norm: h = norm(x_out)). Null or invalid:
+  // there is none with what is kept.
+  ValueId (*rematerialise)(Builder&, const RematerialiseArgs&) = nullptr;
   int64_t (*view_offset)(const OpArgs&) = nullptr;  // with kView; bytes
   std::vector<InPlace> in_place = {};
   uint32_t traits = 0;

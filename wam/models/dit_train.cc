@@ -1,0 +1,186 @@
+#include "wam/models/dit_train.h"
+
+#include <cmath>
+
+#include "wam/base/check.h"
+#include "wam/models/flow_schedule.h"
+#include "wam/ops/add.h"
+#include "wam/ops/block_attention.h"
+#include "wam/ops/cast.h"
+#include "wam/ops/concat.h"
+#include "wam/ops/lerp_rows.h"
+#include "wam/ops/patchify.h"
+#include "wam/ops/rules.h"
+#include "wam/ops/sub.h"
+#include "wam/ops/take_rows.h"
+#include "wam/ops/weighted_mse.h"
+
+namespace wam {
+namespace {
+
+class TrainBuilder {
+ public:
+  TrainBuilder(ParamUser& params, const DitConfig& config, const DitTrainShape& shape)
+      : params_(params),
+        b_(params.builder()),
+        c_(config),
+        shape_(shape),
+        ft_(params.dtype()),
+        st_(rules::grad_dtype(ft_)) {}
+
+  DitTrain run() {
+    result_.layout = make_layout(c_, shape_.timesteps);
+    declare_inputs();
+    const TimeEmbedding time = embed_time(params_, c_, timesteps_);
+    ValueId x = assemble_tokens();
+    const BlockContext context = make_context(time.projection);
+    const double scale = 1.0 / std::sqrt(static_cast<double>(c_.head_dim()));
+    const SelfAttention attend = [&](int, ValueId qkv) {
+      return block_attention(b_, qkv, c_.heads, scale, result_.layout.rects).out;
+    };
+    for (int layer = 0; layer < c_.layers; ++layer) {
+      x = transformer_block(params_, c_, layer, x, context, attend);
+    }
+    predict(x, time.embedding);
+    add_losses();
+    return std::move(result_);
+  }
+
+ private:
+  ValueId input(const std::string& name, DType dtype, const Shape& shape) {
+    return b_.graph().add_input(name, {dtype, shape});
+  }
+
+  void declare_inputs() {
+    const int64_t batch = shape_.batch;
+    const auto frames = [&](int64_t channels) {
+      return Shape{batch, c_.num_frames(), c_.latent_height, c_.latent_width, channels};
+    };
+    latents_ = input("latents", st_, frames(c_.latent_channels));
+    noise_ = input("noise", st_, frames(c_.latent_channels));
+    if (c_.has_y()) y_ = input("y", st_, frames(c_.y_channels));
+    const Shape actions{batch, c_.num_actions(), c_.action_dim};
+    action_ = input("action", st_, actions);
+    action_noise_ = input("action_noise", st_, actions);
+    action_mask_ = input("action_mask", st_, actions);
+    state_ = input("state", st_, Shape{batch, c_.num_blocks, c_.state_dim});
+    const Shape rows{batch, result_.layout.num_rows};
+    timesteps_ = input("timesteps", st_, rows);
+    sigmas_ = input("sigmas", st_, rows);
+    weights_ = input("weights", st_, rows);
+    action_timesteps_ = input("action_timesteps", st_, Shape{batch, c_.num_actions()});
+    context_ = input("context", ft_, Shape{batch, shape_.text_tokens, c_.text_dim});
+    clip_ = input("clip", ft_, Shape{batch, c_.clip_tokens, c_.clip_dim});
+    video_rows_ = constant_i32(b_, result_.layout.video_rows, "video_rows");
+    action_rows_ = constant_i32(b_, result_.layout.action_rows, "action_rows");
+  }
+
+  ValueId with_y(ValueId patches) {
+    if (!c_.has_y()) return cast(b_, patches, ft_);
+    const ValueId parts[] = {patches, patchify(b_, y_, PatchOrder::kChannelFirst, st_)};
+    return cast(b_, concat(b_, parts, -1), ft_);
+  }
+
+  // [clean | noisy | actions | states], then the internal order.
+  ValueId assemble_tokens() {
+    const ValueId clean = patchify(b_, latents_, PatchOrder::kChannelFirst, st_);
+    const ValueId noise = patchify(b_, noise_, PatchOrder::kChannelFirst, st_);
+    const ValueId noisy = lerp_rows(b_, clean, noise, sigmas_, video_rows_);
+    const ValueId video[] = {with_y(clean), with_y(noisy)};
+    const ValueId noisy_action =
+        cast(b_, lerp_rows(b_, action_, action_noise_, sigmas_, action_rows_), ft_);
+    const ValueId parts[] = {embed_patches(params_, c_, concat(b_, video, 1)),
+                             encode_actions(params_, c_, noisy_action, action_timesteps_),
+                             encode_states(params_, c_, cast(b_, state_, ft_))};
+    return take_rows(b_, concat(b_, parts, 1), constant_i32(b_, result_.layout.public_row, "order"));
+  }
+
+  BlockContext make_context(ValueId projection) {
+    BlockContext context{.projection = projection,
+                         .index = constant_i32(b_, result_.layout.timestep_row, "timestep_row"),
+                         .text = embed_text(params_, c_, context_),
+                         .image = embed_image(params_, c_, clip_)};
+    const int64_t padding = c_.text_len + 1 - shape_.text_tokens;
+    if (padding > 1) {
+      HostTensor bias = HostTensor::zeros(DType::kF64, Shape{shape_.text_tokens});
+      bias.as<double>().back() = std::log(static_cast<double>(padding));
+      context.text_bias = b_.graph().add_constant(bias.to(st_), "text_bias");
+    }
+    context.rope = b_.graph().add_constant(
+        rope_table(train_positions(c_, result_.layout), c_.head_dim(), st_), "rope");
+    return context;
+  }
+
+  void predict(ValueId x, ValueId embedding) {
+    const ValueId noisy = take_rows(b_, x, constant_i32(b_, result_.layout.noisy_tokens, "noisy_tokens"));
+    result_.video_pred = head(params_, c_, noisy, embedding, video_rows_);
+    const ValueId actions =
+        take_rows(b_, x, constant_i32(b_, result_.layout.action_tokens, "action_tokens"));
+    result_.action_pred = decode_actions(params_, c_, actions);
+  }
+
+  void add_losses() {
+    ScopeGuard scope(b_, {"loss", -1, Phase::kForward});
+    const ValueId target =
+        sub(b_, patchify(b_, noise_, PatchOrder::kChannelLast, st_),
+            patchify(b_, latents_, PatchOrder::kChannelLast, st_));
+    const Shape video = b_.shape(target), actions = b_.shape(action_);
+    result_.dynamics_loss =
+        weighted_mse(b_, {result_.video_pred, target, weights_, video_rows_},
+                     1.0 / static_cast<double>(video.num_elements()));
+    result_.action_loss = weighted_mse(
+        b_, {result_.action_pred, sub(b_, action_noise_, action_), weights_, action_rows_, action_mask_},
+        1.0 / static_cast<double>(actions.num_elements()));
+    result_.loss = add(b_, result_.dynamics_loss, result_.action_loss);
+  }
+
+  ParamUser& params_;
+  Builder& b_;
+  const DitConfig& c_;
+  const DitTrainShape& shape_;
+  DType ft_, st_;
+  DitTrain result_;
+  ValueId latents_, noise_, y_, action_, action_noise_, action_mask_, state_;
+  ValueId timesteps_, action_timesteps_, sigmas_, weights_, context_, clip_, video_rows_, action_rows_;
+};
+
+}  // namespace
+
+DitTrain build_dit_train(ParamUser& params, const DitConfig& config, const DitTrainShape& shape) {
+  check(config);
+  if (shape.text_tokens < 1 || shape.text_tokens > config.text_len) {
+    throw ConfigError({.where = "prompt_tokens",
+                       .what = "text rows out of range",
+                       .got = std::to_string(shape.text_tokens),
+                       .expected = "1 to text_len = " + std::to_string(config.text_len)});
+  }
+  return TrainBuilder(params, config, shape).run();
+}
+
+TimestepRows timestep_rows(const DitConfig& config, TimestepLayout layout,
+                           std::span<const int32_t> video_ids, std::span<const int32_t> action_ids) {
+  const FlowTable& table = flow_table();
+  const DitLayout rows = make_layout(config, layout);
+  std::vector<int32_t> ids(static_cast<size_t>(rows.num_rows), -1);
+  const auto set = [&](int64_t row, int32_t id) {
+    int32_t& known = ids[static_cast<size_t>(row)];
+    WAM_CHECK(id >= 0 && id < kFlowSteps && (known < 0 || known == id))
+        << "row " << row << " gets timestep ids " << known << " and " << id;
+    known = id;
+  };
+  for (size_t f = 0; f < video_ids.size(); ++f) {
+    set(frame_row(config, layout, static_cast<int64_t>(f)), video_ids[f]);
+  }
+  for (size_t i = 0; i < action_ids.size(); ++i) {
+    set(action_row(config, layout, static_cast<int64_t>(i)), action_ids[i]);
+  }
+  TimestepRows result;
+  for (const int32_t id : ids) {
+    result.timestep.push_back(id < 0 ? 0 : table.timestep[static_cast<size_t>(id)]);
+    result.sigma.push_back(id < 0 ? 0 : table.sigma[static_cast<size_t>(id)]);
+    result.weight.push_back(id < 0 ? 0 : table.weight[static_cast<size_t>(id)]);
+  }
+  return result;
+}
+
+}  // namespace wam

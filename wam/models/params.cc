@@ -1,0 +1,142 @@
+#include "wam/models/params.h"
+
+#include <cmath>
+
+#include "wam/base/check.h"
+#include "wam/base/philox.h"
+
+namespace wam {
+namespace {
+
+int64_t align(int64_t elements) {
+  return (elements + kParamAlignment - 1) / kParamAlignment * kParamAlignment;
+}
+
+bool same_parts(const std::vector<ParamPart>& a, const std::vector<ParamPart>& b) {
+  return std::ranges::equal(a, b, [](const ParamPart& x, const ParamPart& y) {
+    return x.name == y.name && x.shape == y.shape;
+  });
+}
+
+uint64_t hash_name(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
+
+const Param* ParamSet::find(std::string_view name) const {
+  const auto found = index_.find(name);
+  return found == index_.end() ? nullptr : &params_[found->second];
+}
+
+int64_t ParamSet::num_elements() const {
+  int64_t total = 0;
+  for (const Param& param : params_) total += param.shape.num_elements();
+  return total;
+}
+
+int64_t ParamSet::num_padded_elements() const {
+  int64_t total = 0;
+  for (const FlatBuffer& buffer : buffers_) total += buffer.num_elements;
+  return total;
+}
+
+const Param& ParamSet::define(std::string_view name, const Shape& shape, std::vector<ParamPart> parts,
+                              int block) {
+  if (const Param* known = find(name)) {
+    if (known->shape == shape && same_parts(known->parts, parts)) return *known;
+    throw GraphError({.where = std::string(name),
+                      .what = "parameter is defined twice with different shapes",
+                      .got = shape.to_string(),
+                      .expected = known->shape.to_string()});
+  }
+  Param param{.name = std::string(name), .shape = shape, .parts = std::move(parts), .block = block};
+  param.region = name_ + (block < 0 ? ".root" : ".block." + std::to_string(block));
+  auto buffer = std::ranges::find(buffers_, param.region, &FlatBuffer::region);
+  if (buffer == buffers_.end()) {
+    buffers_.push_back({param.region, 0, block});
+    buffer = buffers_.end() - 1;
+  }
+  param.offset_elements = buffer->num_elements;
+  buffer->num_elements += align(shape.num_elements());
+  index_[param.name] = params_.size();
+  params_.push_back(std::move(param));
+  return params_.back();
+}
+
+ValueId ParamUser::use(const Param& param) {
+  const auto known = values_.find(param.name);
+  if (known != values_.end()) return known->second;
+  const StateRole role = set_.trainable() ? StateRole::kWeight : StateRole::kFrozen;
+  const ValueId value = builder_.graph().add_state(
+      set_.name() + "/" + param.name, {dtype_, param.shape},
+      {param.region, param.offset_elements * size_bytes(dtype_), role});
+  values_[param.name] = value;
+  return value;
+}
+
+ValueId ParamUser::param(const std::string& name, const Shape& shape, const ParamInit& init, int block) {
+  return param(name, shape, shape, init, block);
+}
+
+ValueId ParamUser::param(const std::string& name, const Shape& shape, const Shape& stored,
+                         const ParamInit& init, int block) {
+  WAM_CHECK(shape.num_elements() == stored.num_elements()) << name;
+  return use(set_.define(name, shape, {{name, stored, 0, init}}, block));
+}
+
+ValueId ParamUser::stacked(const std::string& name, std::span<const std::string> part_names,
+                           const Shape& part, const ParamInit& init, int block) {
+  std::vector<int64_t> dims(part.dims().begin(), part.dims().end());
+  dims[0] *= static_cast<int64_t>(part_names.size());
+  std::vector<ParamPart> parts;
+  for (const std::string& part_name : part_names) {
+    parts.push_back({part_name, part, static_cast<int64_t>(parts.size()) * part.num_elements(), init});
+  }
+  return use(set_.define(name, Shape(dims), std::move(parts), block));
+}
+
+std::vector<std::pair<const Param*, ValueId>> ParamUser::used() const {
+  std::vector<std::pair<const Param*, ValueId>> used;
+  for (const Param& param : set_.params()) {
+    const auto found = values_.find(param.name);
+    if (found != values_.end()) used.push_back({&param, found->second});
+  }
+  return used;
+}
+
+std::string gradient_region(const std::string& region) { return region + ":grad"; }
+std::string moment_region(const std::string& region, int which) {
+  return region + (which == 0 ? ":m" : ":v");
+}
+
+void initialise(const ParamPart& part, uint64_t seed, std::span<float> values) {
+  const ParamInit& init = part.init;
+  const Shape& shape = part.shape;
+  const int64_t count = shape.num_elements();
+  const int64_t fan_in = init.fan_in != 0 ? init.fan_in : count / std::max<int64_t>(1, shape.ndim() ? shape[0] : 1);
+  const int64_t fan_out = init.fan_out != 0 ? init.fan_out : (shape.ndim() ? shape[0] : 1);
+  Random random(seed, RandomUse::kWeightInit, 0, hash_name(part.name));
+  double low = 0, high = 0;
+  if (init.kind == InitKind::kXavierUniform) {
+    high = init.scale * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
+  } else if (init.kind == InitKind::kUniformFanIn) {
+    high = init.scale / std::sqrt(static_cast<double>(fan_in));
+  }
+  low = -high;
+  for (float& value : values) {
+    switch (init.kind) {
+      case InitKind::kZeros: value = 0; break;
+      case InitKind::kOnes: value = 1; break;
+      case InitKind::kNormal: value = static_cast<float>(init.scale * random.normal()); break;
+      case InitKind::kXavierUniform:
+      case InitKind::kUniformFanIn:
+        value = static_cast<float>(low + (high - low) * random.uniform());
+        break;
+    }
+  }
+}
+
+}  // namespace wam
