@@ -5,14 +5,19 @@
 #include <arrow/util/key_value_metadata.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
-#include <parquet/exception.h>
 #include <parquet/file_reader.h>
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <exception>
 #include <utility>
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
+#include "wam/base/file_descriptor.h"
+#include "wam/base/files.h"
 #include "wam/data/parquet_convert.h"
 
 namespace wam::data {
@@ -23,18 +28,23 @@ constexpr int64_t kMaxReadBytes = int64_t{1} << 32;
 
 [[noreturn]] void throw_damaged(const std::string& where, const std::string& what,
                                 const std::string& got) {
+  std::string reason = got;
+  while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.pop_back();
   throw DataError({.where = where,
                    .what = what,
-                   .got = got,
+                   .got = reason,
                    .remedy = "Restore the file, or record or convert the episode again."});
 }
 
-// Parquet reports some faults as exceptions, others as a status; both become DataError.
+// Parquet reports some faults as exceptions, others as a status; all become DataError, and so does
+// memory that a lying file makes it ask for.
 template <typename Function>
 auto guard(const std::string& where, const std::string& what, Function&& function) {
   try {
     return function();
-  } catch (const parquet::ParquetException& error) {
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
     throw_damaged(where, what, error.what());
   }
 }
@@ -123,6 +133,7 @@ struct ParquetReader::Impl {
   void check_size(const std::vector<int>& groups, const std::vector<int>& leaves,
                   const std::string& place) const;
   ColumnSlice read(std::string_view name, int64_t begin, int64_t count) const;
+  ColumnSlice read_rows(const std::string& place, int column, int64_t begin, int64_t count) const;
   const ParquetColumnInfo& require(std::string_view name, ParquetKind kind,
                                    const std::string& expected) const;
 };
@@ -131,8 +142,11 @@ void ParquetReader::Impl::open(const std::filesystem::path& path) {
   where = path.string();
   const std::string what = "not a readable parquet file";
   guard(where, what, [&] {
-    auto file = arrow::io::ReadableFile::Open(where);
+    FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) throw_io_error(path, "cannot open the parquet file", errno);
+    auto file = arrow::io::ReadableFile::Open(fd.get(), arrow::system_memory_pool());
     check_status(file.status(), where, "cannot open the parquet file");
+    fd.release();  // the file owns it now
     parquet::arrow::FileReaderBuilder builder;
     check_status(builder.Open(*file), where, what);
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
@@ -208,6 +222,12 @@ ColumnSlice ParquetReader::Impl::read(std::string_view name, int64_t begin, int6
   const std::string place = where + ": column " + std::string(name);
   WAM_CHECK(begin >= 0 && count >= 0 && begin + count <= starts.back())
       << place << ": rows " << begin << "+" << count << " of " << starts.back();
+  return guard(place, "column cannot be read",
+               [&] { return read_rows(place, positions.find(name)->second, begin, count); });
+}
+
+ColumnSlice ParquetReader::Impl::read_rows(const std::string& place, int column, int64_t begin,
+                                           int64_t count) const {
   std::vector<int> groups;
   int64_t first_row = -1;
   for (size_t group = 0; group + 1 < starts.size(); ++group) {
@@ -215,18 +235,16 @@ ColumnSlice ParquetReader::Impl::read(std::string_view name, int64_t begin, int6
     if (first_row < 0) first_row = starts[group];
     groups.push_back(static_cast<int>(group));
   }
-  const std::vector<int> columns_to_read = leaves(positions.find(name)->second);
+  const std::vector<int> columns_to_read = leaves(column);
   check_size(groups, columns_to_read, place);
-  return guard(place, "column cannot be read", [&]() -> ColumnSlice {
-    const auto result = wam::data::read_row_groups(*reader, groups, columns_to_read);
-    check_status(result.status(), place, "column cannot be read");
-    const std::shared_ptr<arrow::Table>& table = *result;
-    const int64_t skip = first_row < 0 ? 0 : begin - first_row;
-    if (table->num_columns() != 1 || table->num_rows() < skip + count) {
-      throw_damaged(place, "fewer rows than the footer says", std::to_string(table->num_rows()));
-    }
-    return {table->column(0)->Slice(skip, count), {.where = place, .first_row = begin}};
-  });
+  const auto result = wam::data::read_row_groups(*reader, groups, columns_to_read);
+  check_status(result.status(), place, "column cannot be read");
+  const std::shared_ptr<arrow::Table>& table = *result;
+  const int64_t skip = first_row < 0 ? 0 : begin - first_row;
+  if (table->num_columns() != 1 || table->num_rows() < skip + count) {
+    throw_damaged(place, "fewer rows than the footer says", std::to_string(table->num_rows()));
+  }
+  return {table->column(0)->Slice(skip, count), {.where = place, .first_row = begin}};
 }
 
 const ParquetColumnInfo& ParquetReader::Impl::require(std::string_view name, ParquetKind kind,

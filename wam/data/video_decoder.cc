@@ -22,6 +22,9 @@ bool same_stream(const AVCodecParameters& a, const AVCodecParameters& b) {
          same_bytes(a.extradata, a.extradata_size, b.extradata, b.extradata_size);
 }
 
+// The most pictures a decoder holds back, and a little.
+constexpr size_t kMaxStash = 20;
+
 }  // namespace
 
 // Frames that are reached in one run of the decoder.
@@ -64,17 +67,38 @@ void VideoDecoder::attach(std::shared_ptr<const VideoIndex> index,
   run_ = 0;
   is_running_ = is_streaming_ = false;
   follow_frame_ = -1;
+  stash_.clear();
 }
 
 std::string VideoDecoder::place(int64_t frame) const {
   return file_->where() + ", frame " + std::to_string(frame);
 }
 
-void VideoDecoder::decode(std::span<const int64_t> frames, const Sink& sink) {
-  if (frames.empty()) return;
-  WAM_CHECK(std::adjacent_find(frames.begin(), frames.end(), std::greater_equal<>()) ==
-            frames.end())
+// Serves what earlier runs left over; the frames that are still to be decoded.
+std::vector<int64_t> VideoDecoder::take_from_stash(std::span<const int64_t> frames,
+                                                   const Sink& sink) {
+  std::vector<int64_t> rest;
+  for (const int64_t frame : frames) {
+    const auto kept = std::find_if(stash_.begin(), stash_.end(),
+                                   [&](const auto& entry) { return entry.first == frame; });
+    if (kept == stash_.end()) {
+      rest.push_back(frame);
+      continue;
+    }
+    check_picture(*kept->second, frame);
+    sink(frame, *kept->second);
+    ++counts_.frames_delivered;
+  }
+  return rest;
+}
+
+void VideoDecoder::decode(std::span<const int64_t> wanted, const Sink& sink) {
+  WAM_CHECK(std::adjacent_find(wanted.begin(), wanted.end(), std::greater_equal<>()) ==
+            wanted.end())
       << "frames must ascend";
+  const std::vector<int64_t> rest = take_from_stash(wanted, sink);
+  if (rest.empty()) return;
+  std::span<const int64_t> frames(rest);
   is_streaming_ = follow_frame_ >= 0 && frames.front() >= follow_frame_ &&
                   index_->key_before(index_->packet_of_frame(frames.front())) <= next_;
   while (!frames.empty()) {
@@ -113,6 +137,7 @@ void VideoDecoder::restart(int32_t packet) {
   is_running_ = true;
   start_ = next_ = packet;
   last_shown_ = -1;
+  stash_.clear();
   ++run_;
   ++counts_.restarts;
 }
@@ -226,17 +251,7 @@ void VideoDecoder::receive(Segment& segment, const Sink& sink) {
   }
 }
 
-void VideoDecoder::deliver(const AVFrame& picture, Segment& segment, const Sink& sink) {
-  const int64_t frame = index_->frame_of_presentation(picture.pts);
-  const int64_t i = frame < 0 ? -1 : segment.find(frame);
-  if (i < 0 || segment.done[static_cast<size_t>(i)]) return;
-  if (picture.decode_error_flags != 0 || (picture.flags & AV_FRAME_FLAG_CORRUPT) != 0) {
-    is_running_ = false;
-    throw DataError({.where = place(frame),
-                     .what = "picture is damaged: the decoder had to guess parts of it",
-                     .got = ffmpeg_error(AVERROR_INVALIDDATA),
-                     .remedy = "Restore the video or leave the episode out."});
-  }
+void VideoDecoder::check_picture(const AVFrame& picture, int64_t frame) {
   const AVCodecParameters& expected = *index_->impl().parameters;
   if (picture.width != expected.width || picture.height != expected.height) {
     is_running_ = false;
@@ -246,6 +261,26 @@ void VideoDecoder::deliver(const AVFrame& picture, Segment& segment, const Sink&
          .got = std::to_string(picture.height) + "x" + std::to_string(picture.width),
          .expected = std::to_string(expected.height) + "x" + std::to_string(expected.width)});
   }
+  if (picture.decode_error_flags == 0 && (picture.flags & AV_FRAME_FLAG_CORRUPT) == 0) return;
+  is_running_ = false;
+  throw DataError({.where = place(frame),
+                   .what = "picture is damaged: the decoder had to guess parts of it",
+                   .got = ffmpeg_error(AVERROR_INVALIDDATA),
+                   .remedy = "Restore the video or leave the episode out."});
+}
+
+void VideoDecoder::deliver(const AVFrame& picture, Segment& segment, const Sink& sink) {
+  const int64_t frame = index_->frame_of_presentation(picture.pts);
+  if (frame < 0) return;
+  const int64_t i = segment.find(frame);
+  if (i < 0) {
+    if (frame < segment.frames.back() || stash_.size() >= kMaxStash) return;
+    stash_.emplace_back(frame, FfmpegOwned<AVFrame>(av_frame_clone(&picture)));
+    if (stash_.back().second == nullptr) throw std::bad_alloc();
+    return;
+  }
+  if (segment.done[static_cast<size_t>(i)]) return;
+  check_picture(picture, frame);
   sink(frame, picture);
   segment.done[static_cast<size_t>(i)] = true;
   ++segment.num_done;

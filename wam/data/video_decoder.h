@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "wam/data/video_codec.h"
@@ -36,8 +37,8 @@ class VideoDecoder {
   const VideoIndex& index() const { return *index_; }
   const DecodeCounts& counts() const { return counts_; }
 
-  // Delivers each of `frames` (ascending, distinct, in range) once, in order. Throws DataError for
-  // damaged pictures and frames that the stream does not yield.
+  // Delivers each of `frames` (ascending, distinct, in range) once, in any order. Throws DataError
+  // for damaged pictures and frames that the stream does not yield.
   void decode(std::span<const int64_t> frames, const Sink& sink);
 
  private:
@@ -51,6 +52,8 @@ class VideoDecoder {
   void drain(Segment& segment, const Sink& sink);
   void receive(Segment& segment, const Sink& sink);
   void deliver(const AVFrame& picture, Segment& segment, const Sink& sink);
+  void check_picture(const AVFrame& picture, int64_t frame);
+  std::vector<int64_t> take_from_stash(std::span<const int64_t> frames, const Sink& sink);
   bool may_skip(int32_t packet, const Segment& segment, std::span<const uint8_t> bytes) const;
   std::span<const uint8_t> load(int32_t packet);
   std::string place(int64_t frame) const;
@@ -64,7 +67,9 @@ class VideoDecoder {
   // The run: packets start_ .. next_-1 went through the decoder, some left out.
   bool is_running_ = false;
   int32_t start_ = 0, next_ = 0;
-  int32_t last_shown_ = -1;         // presentation of the last picture that came out
+  int32_t last_shown_ = -1;  // presentation of the last picture that came out
+  // Pictures of this run that came out beyond what was asked for: likely asked for next.
+  std::vector<std::pair<int64_t, FfmpegOwned<AVFrame>>> stash_;
   std::vector<uint32_t> sent_run_;  // packet -> number of the run that sent it
   uint32_t run_ = 0;
   bool is_streaming_ = false;  // the last requests followed one another

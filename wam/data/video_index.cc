@@ -34,13 +34,13 @@ struct Demuxed {
 class IndexBuilder {
  public:
   IndexBuilder(const std::filesystem::path& path, VideoIndex::Impl& out)
-      : file_(path), media_(find_media_data(file_)), input_(file_, media_), out_(out) {
+      : file_(path), media_(find_media_data(file_)), is_mp4_(!media_.empty()), out_(out) {
     out_.path = path;
   }
   void build(int stream);
 
  private:
-  void open();
+  void open(bool with_pictures);
   void choose_stream(int stream);
   void read_rotation(const AVStream& stream);
   void read_packets();
@@ -56,7 +56,8 @@ class IndexBuilder {
 
   VideoFile file_;
   std::vector<ByteRange> media_;
-  DemuxInput input_;
+  bool is_mp4_;
+  std::unique_ptr<DemuxInput> input_;
   VideoIndex::Impl& out_;
   FfmpegOwned<AVFormatContext> demuxer_;
   AVStream* stream_ = nullptr;
@@ -71,18 +72,21 @@ void IndexBuilder::fail(const std::string& what, const std::string& got) const {
                    .remedy = "Restore the file, re-encode it as mp4, or leave the episode out."});
 }
 
-void IndexBuilder::open() {
+// An mp4's tables say everything but, for a few codecs, the picture size: then, and for other
+// containers, the demuxer gets to see (and decode) the first pictures.
+void IndexBuilder::open(bool with_pictures) {
+  demuxer_.reset();
+  input_ = std::make_unique<DemuxInput>(file_, with_pictures ? std::vector<ByteRange>() : media_);
   AVFormatContext* demuxer = avformat_alloc_context();
   if (demuxer == nullptr) throw std::bad_alloc();
-  demuxer->pb = input_.get();
+  demuxer->pb = input_->get();
   demuxer->flags |= AVFMT_FLAG_CUSTOM_IO;
-  // With holes there is no picture data to parse; an mp4's tables say everything.
-  if (!media_.empty()) demuxer->flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN;
+  if (is_mp4_) demuxer->flags |= AVFMT_FLAG_NOPARSE | AVFMT_FLAG_NOFILLIN;
   const std::string remedy = "Restore the file, or leave the episode out.";
   const int code = avformat_open_input(&demuxer, nullptr, nullptr, nullptr);
   check_ffmpeg(code, file_.where(), "video cannot be opened", remedy);
   demuxer_.reset(demuxer);
-  if (!media_.empty()) return;
+  if (!with_pictures) return;
   check_ffmpeg(avformat_find_stream_info(demuxer, nullptr), file_.where(), "video cannot be opened",
                remedy);
 }
@@ -126,7 +130,7 @@ void IndexBuilder::read_rotation(const AVStream& stream) {
 // hold them in one piece.
 int64_t IndexBuilder::locate(const AVPacket& packet) {
   const int64_t size = packet.size;
-  if (!media_.empty()) {
+  if (is_mp4_) {
     if (packet.pos < 0 || packet.pos > file_.size() - size) {
       fail("packet lies outside the file", "byte " + std::to_string(packet.pos));
     }
@@ -274,15 +278,22 @@ void IndexBuilder::fill_info() {
 }
 
 void IndexBuilder::build(int stream) {
-  open();
+  open(!is_mp4_);
   choose_stream(stream);
+  if (out_.parameters->width == 0 && is_mp4_) {
+    open(true);
+    choose_stream(stream);
+  }
+  if (out_.parameters->width <= 0 || out_.parameters->height <= 0) {
+    fail("video does not tell its picture size", "0x0");
+  }
   read_packets();
   const bool has_times = std::all_of(demuxed_.begin(), demuxed_.end(), [](const Demuxed& entry) {
     return entry.pts != AV_NOPTS_VALUE;
   });
   if (has_times) {
     order_by_time();
-  } else if (media_.empty()) {
+  } else if (!is_mp4_) {
     order_by_decoding();
   } else {
     fail("mp4 gives a picture no time", "no pts");

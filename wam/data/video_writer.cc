@@ -71,9 +71,10 @@ void set_quality(AVCodecContext* encoder, const VideoWriterOptions& options) {
   set_option(encoder, "crf", std::to_string(options.crf));
   if (name == "libx264") {
     set_option(encoder, "preset", options.fast ? "veryfast" : "medium");
+    set_option(encoder, "x264-params", "scenecut=0");  // key frames at every gop, and only there
   } else if (name == "libx265") {
     set_option(encoder, "preset", options.fast ? "veryfast" : "medium");
-    set_option(encoder, "x265-params", "log-level=none:pools=1:frame-threads=1");
+    set_option(encoder, "x265-params", "log-level=none:pools=1:frame-threads=1:scenecut=0");
   } else if (name == "libsvtav1") {
     set_option(encoder, "preset", options.fast ? "12" : "8");
     set_option(encoder, "svtav1-params", "lp=1");

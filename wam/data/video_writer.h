@@ -1,6 +1,7 @@
 // Encodes RGB pictures into a video file of constant frame rate (mp4, mkv, ... by the file's name).
 // Writes under a temporary name and renames in finish(), so a file of the final name is whole.
-// Single-threaded and deterministic: the same pictures give the same bytes. Not thread-safe.
+// Single-threaded. The same pictures give the same bytes, save with x265 and with B-frames of x264,
+// whose choices are not repeatable. Not thread-safe.
 #pragma once
 
 #include <cstdint>
