@@ -66,7 +66,7 @@ void scores(const AttentionHead<T>& head, int64_t q_begin, int64_t rows, int64_t
 template <typename T>
 void exponentials(T* row, int64_t n, T shift) {
   const T finite = shift == -std::numeric_limits<T>::infinity() ? T{0} : shift;
-  for (int64_t j = 0; j < n; ++j) row[j] = fast_exp(row[j] - finite);
+  for (int64_t j = 0; j < n; ++j) row[j] = math::exp(row[j] - finite);
 }
 
 template <typename T>
@@ -92,7 +92,7 @@ struct RunningSoftmax {
     exponentials(row, cols, new_max);
     const T tile_sum = ordered_sum<T>(cols, [row](int64_t j) { return row[j]; });
     if (new_max != max[i]) {
-      const T factor = fast_exp(max[i] - new_max);  // 0 on the first tile
+      const T factor = math::exp(max[i] - new_max);  // 0 on the first tile
       sum[i] *= factor;
       if (out_row != nullptr) {
         for (int64_t c = 0; c < d; ++c) out_row[c] *= factor;

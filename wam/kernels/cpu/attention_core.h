@@ -55,12 +55,4 @@ struct QueryTile {
 };
 std::vector<QueryTile> query_tiles(std::span<const AttentionRect> rects);
 
-// f(i) for i in [0, count), each on one thread inside a parallel region, so that matrix products
-// within stay on that thread.
-template <typename F>
-void parallel_items(int64_t count, const F& f) {
-#pragma omp parallel for schedule(dynamic, 1)
-  for (int64_t i = 0; i < count; ++i) f(i);
-}
-
 }  // namespace wam::cpu

@@ -64,6 +64,14 @@ void parallel_for(int64_t count, int64_t grain, const F& f) {
   }
 }
 
+// f(i) for i in [0, count), for items that cost much: each on one thread inside a parallel region, so
+// that oneDNN calls within stay on that thread, and given out as threads come free.
+template <typename F>
+void parallel_items(int64_t count, const F& f) {
+#pragma omp parallel for schedule(dynamic, 1)
+  for (int64_t i = 0; i < count; ++i) f(i);
+}
+
 // A grain that makes a chunk cost about 16k element operations.
 inline int64_t row_grain(int64_t row_size) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_size));
