@@ -9,9 +9,11 @@ namespace wam::cpu {
 constexpr int64_t kSumBlockRows = 64;
 constexpr int64_t kSumColumns = 32;
 
-// store(column, sum over rows of term(row, column)) for columns in [begin, end), at most kSumColumns.
+// store(column, sum over rows of term(row, column)) for columns in [begin, end), at most
+// kSumColumns.
 template <typename T, typename Term, typename Store>
-void sum_some_columns(int64_t rows, int64_t begin, int64_t end, const Term& term, const Store& store) {
+void sum_some_columns(int64_t rows, int64_t begin, int64_t end, const Term& term,
+                      const Store& store) {
   T total[kSumColumns] = {};
   for (int64_t block = 0; block < rows; block += kSumBlockRows) {
     T partial[kSumColumns] = {};
