@@ -144,6 +144,14 @@ ValueId constant_i32(Builder& b, const std::vector<int32_t>& values, const std::
   return b.graph().add_constant(std::move(tensor), name);
 }
 
+ValueId padding_bias(Builder& b, const DitConfig& config, int64_t text_tokens, DType dtype) {
+  const int64_t padding = config.text_len + 1 - text_tokens;
+  if (padding <= 1) return {};
+  HostTensor bias = HostTensor::zeros(DType::kF64, Shape{text_tokens});
+  bias.as<double>().back() = std::log(static_cast<double>(padding));
+  return b.graph().add_constant(bias.to(dtype), "text_bias");
+}
+
 TimeEmbedding embed_time(ParamUser& params, const DitConfig& c, ValueId timesteps) {
   Builder& b = params.builder();
   ScopeGuard scope(b, {"time_embedding", -1, Phase::kForward});

@@ -46,6 +46,10 @@ ValueId transformer_block(ParamUser& params, const DitConfig& config, int layer,
 // `index` i32 [n].
 ValueId head(ParamUser& params, const DitConfig& config, ValueId x, ValueId embedding, ValueId index);
 
+// Score bias [Lt] for a text condition cut to Lt rows, whose last row stands for all padding rows
+// from there on: n equal keys equal one key with log(n) added. Invalid where nothing was cut.
+ValueId padding_bias(Builder& b, const DitConfig& config, int64_t text_tokens, DType dtype);
+
 // Helpers of model builders.
 ValueId constant_i32(Builder& b, const std::vector<int32_t>& values, const std::string& name);
 

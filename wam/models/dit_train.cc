@@ -100,12 +100,7 @@ class TrainBuilder {
                          .index = constant_i32(b_, result_.layout.timestep_row, "timestep_row"),
                          .text = embed_text(params_, c_, context_),
                          .image = embed_image(params_, c_, clip_)};
-    const int64_t padding = c_.text_len + 1 - shape_.text_tokens;
-    if (padding > 1) {
-      HostTensor bias = HostTensor::zeros(DType::kF64, Shape{shape_.text_tokens});
-      bias.as<double>().back() = std::log(static_cast<double>(padding));
-      context.text_bias = b_.graph().add_constant(bias.to(st_), "text_bias");
-    }
+    context.text_bias = padding_bias(b_, c_, shape_.text_tokens, st_);
     context.rope = b_.graph().add_constant(
         rope_table(train_positions(c_, result_.layout), c_.head_dim(), st_), "rope");
     return context;

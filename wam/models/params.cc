@@ -1,5 +1,6 @@
 #include "wam/models/params.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "wam/base/check.h"

@@ -1,0 +1,47 @@
+// Weights from checkpoints and seeds into a parameter set, and back. Strict: missing, unexpected and
+// misshapen names are one error that lists them, but for groups a base checkpoint lacks.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "wam/models/params.h"
+#include "wam/tensor/archive.h"
+
+namespace wam {
+
+// Takes or gives the values of one checkpoint tensor, float32, in its checkpoint shape.
+using PartWriter = std::function<void(const Param&, const ParamPart&, const HostTensor&)>;
+using PartReader = std::function<HostTensor(const Param&, const ParamPart&)>;
+
+struct LoadOptions {
+  // Tried in turn; the first under which any of the set's names exists is used. "" for a bare
+  // checkpoint, "action_head.model." inside a full DreamZero checkpoint.
+  std::vector<std::string> prefixes = {""};
+  // A missing name that contains one of these is initialised from the seed and reported.
+  std::vector<std::string> may_be_missing;
+  // A name of the archive that contains one of these may be left over.
+  std::vector<std::string> may_be_unused;
+  uint64_t seed = 0;
+};
+
+struct LoadReport {
+  std::string prefix;
+  int64_t loaded = 0;                     // tensors
+  std::vector<std::string> initialised;   // from the seed
+  std::vector<std::string> unused;        // names of the archive nobody asked for
+};
+
+// Throws DataError that names the archive's first file and lists up to 20 offending names of each kind.
+LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options,
+                        const PartWriter& write);
+
+// All values from the seed.
+void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write);
+
+// What base checkpoints lack of a DiT: image embedding and image keys/values (5B), action and state
+// coders (all).
+std::vector<std::string> base_checkpoint_gaps();
+
+}  // namespace wam

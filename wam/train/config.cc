@@ -1,0 +1,359 @@
+#include "wam/train/config.h"
+
+#include <fmt/format.h>
+
+#include "wam/base/error.h"
+#include "wam/base/files.h"
+#include "wam/base/strings.h"
+#include "wam/data/yaml_fields.h"
+
+namespace wam::train {
+namespace {
+
+using data::YamlFields;
+
+const std::vector<std::string> kNoiseNames = {"uniform", "beta", "decoupled"};
+const std::vector<std::string> kRecomputeNames = {"none", "full", "auto", "list"};
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& got,
+                       const std::string& expected, const std::string& remedy = "") {
+  throw ConfigError(
+      {.where = where, .what = what, .got = got, .expected = expected, .remedy = remedy});
+}
+
+size_t choose(const std::string& where, const std::string& value, const std::vector<std::string>& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == value) return i;
+  }
+  fail(where, "unknown value", "'" + value + "'", "one of " + join(names, ", "), name_hint(value, names));
+}
+
+// Keys of a section are stated once, in one table that reads and writes.
+class Section {
+ public:
+  // Reading: `node` given. Writing: lines are collected.
+  Section(const YAML::Node& node, std::string where, std::vector<std::string> keys)
+      : fields_(std::make_unique<YamlFields>(node, std::move(where), std::move(keys))) {}
+  explicit Section(std::string indent) : indent_(std::move(indent)) {}
+
+  template <typename T>
+  void field(const std::string& key, T& value) {
+    if (fields_) {
+      fields_->read(key, value);
+    } else {
+      line(key, print(value));
+    }
+  }
+  void choice(const std::string& key, int& value, const std::vector<std::string>& names) {
+    std::string text = names[static_cast<size_t>(value)];
+    field(key, text);
+    if (fields_ && fields_->has(key)) value = static_cast<int>(choose(fields_->where(key), text, names));
+  }
+  bool reading() const { return fields_ != nullptr; }
+  const YamlFields& fields() const { return *fields_; }
+  void line(const std::string& key, const std::string& value) {
+    text_ += indent_ + key + ": " + value + "\n";
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  static std::string print(bool v) { return v ? "true" : "false"; }
+  static std::string print(double v) { return fmt::format("{}", v); }
+  static std::string print(const std::string& v) {
+    YAML::Emitter out;
+    out << YAML::DoubleQuoted << v;
+    return out.c_str();
+  }
+  template <typename T>
+    requires std::is_integral_v<T>
+  static std::string print(T v) {
+    return fmt::format("{}", v);
+  }
+  template <typename T>
+  static std::string print(const std::vector<T>& values) {
+    std::vector<std::string> parts;
+    for (const T& v : values) parts.push_back(print(v));
+    return "[" + join(parts, ", ") + "]";
+  }
+
+  std::unique_ptr<YamlFields> fields_;
+  std::string indent_, text_;
+};
+
+void model_fields(Section& s, ModelSection& m) {
+  s.field("preset", m.preset);
+  if (s.reading()) {
+    const size_t which = choose("model.preset", m.preset, {"5b", "14b", "custom"});
+    m.dit = which == 1 ? dit_14b() : dit_5b();
+  }
+  s.field("weights", m.weights);
+  DitConfig& d = m.dit;
+  s.field("dim", d.dim);
+  s.field("layers", d.layers);
+  s.field("heads", d.heads);
+  s.field("ffn_dim", d.ffn_dim);
+  s.field("text_len", d.text_len);
+  s.field("action_dim", d.action_dim);
+  s.field("state_dim", d.state_dim);
+  s.field("coder_dim", d.coder_dim);
+  s.field("num_blocks", d.num_blocks);
+  s.field("max_chunk_size", d.max_chunk_size);
+  bool first_frame = d.has_y();
+  s.field("concat_first_frame", first_frame);
+  if (s.reading()) d.y_channels = first_frame ? 1 : 0;  // the real number follows from the VAE
+}
+const std::vector<std::string> kModelKeys = {
+    "preset",    "weights",    "dim",       "layers",    "heads",          "ffn_dim",
+    "text_len",  "action_dim", "state_dim", "coder_dim", "num_blocks",     "max_chunk_size",
+    "concat_first_frame"};
+
+void vae_fields(Section& s, VaeSection& v) {
+  s.field("kind", v.kind);
+  if (s.reading()) choose("vae.kind", v.kind, {"wan22", "wan21"});
+  s.field("weights", v.weights);
+  s.field("dim", v.dim);
+  s.field("decoder_dim", v.decoder_dim);
+  s.field("latent_channels", v.latent_channels);
+  s.field("standardise", v.standardise);
+  s.field("sub_batch", v.sub_batch);
+}
+const std::vector<std::string> kVaeKeys = {"kind",        "weights",         "dim",
+                                           "decoder_dim", "latent_channels", "standardise",
+                                           "sub_batch"};
+
+void text_fields(Section& s, TextSection& t) {
+  s.field("weights", t.weights);
+  s.field("tokenizer", t.tokenizer);
+  s.field("vocab", t.vocab);
+  s.field("dim", t.dim);
+  s.field("attn_dim", t.attn_dim);
+  s.field("ffn_dim", t.ffn_dim);
+  s.field("heads", t.heads);
+  s.field("layers", t.layers);
+  s.field("prompt_tokens", t.prompt_tokens);
+}
+const std::vector<std::string> kTextKeys = {"weights", "tokenizer", "vocab", "dim", "attn_dim",
+                                            "ffn_dim", "heads", "layers", "prompt_tokens"};
+
+void clip_fields(Section& s, ClipSection& c) {
+  s.field("weights", c.weights);
+  s.field("image_size", c.image_size);
+  s.field("patch_size", c.patch_size);
+  s.field("dim", c.dim);
+  s.field("heads", c.heads);
+  s.field("layers", c.layers);
+}
+const std::vector<std::string> kClipKeys = {"weights", "image_size", "patch_size",
+                                            "dim",     "heads",      "layers"};
+
+void dataset_fields(Section& s, DatasetSection& d) {
+  s.field("path", d.path);
+  s.field("statistics", d.statistics);
+  s.field("sampling_mode", d.sampling_mode);
+  if (s.reading()) choose("dataset.sampling_mode", d.sampling_mode, {"multi_anchor", "fixed_window"});
+  s.field("episodes", d.episodes);
+  s.field("validation_episodes", d.validation_episodes);
+  s.field("validation_last", d.validation_last);
+  s.field("validation_fraction", d.validation_fraction);
+  s.field("num_workers", d.num_workers);
+  s.field("prefetch_batches", d.prefetch_batches);
+  if (s.reading()) {
+    if (s.fields().has("embodiment")) d.embodiment = data::parse_embodiment(s.fields().node("embodiment"));
+  } else {
+    std::string block = data::to_yaml(d.embodiment), indented;
+    for (const std::string& row : split(block, '\n')) {
+      if (!row.empty()) indented += "\n    " + row;
+    }
+    s.line("embodiment", indented);
+  }
+}
+const std::vector<std::string> kDatasetKeys = {
+    "path",        "statistics",      "sampling_mode",       "episodes",    "validation_episodes",
+    "embodiment",  "validation_last", "validation_fraction", "num_workers", "prefetch_batches"};
+
+void optimizer_fields(Section& s, OptimizerSection& o) {
+  s.field("lr", o.lr);
+  s.field("min_lr", o.min_lr);
+  s.field("weight_decay", o.weight_decay);
+  s.field("beta1", o.adamw.beta1);
+  s.field("beta2", o.adamw.beta2);
+  s.field("eps", o.adamw.eps);
+  s.field("warmup_ratio", o.warmup_ratio);
+  s.field("clip_grad", o.clip_grad);
+  s.field("non_finite", o.non_finite);
+  if (s.reading()) choose("optimizer.non_finite", o.non_finite, {"skip", "stop"});
+}
+const std::vector<std::string> kOptimizerKeys = {"lr",  "min_lr",       "weight_decay", "beta1",    "beta2",
+                                                 "eps", "warmup_ratio", "clip_grad",    "non_finite"};
+
+void root_fields(Section& s, TrainConfig& c) {
+  s.field("run_dir", c.run_dir);
+  s.field("seed", c.seed);
+  s.field("device", c.device);
+  if (s.reading()) choose("device", c.device, {"cpu", "cuda"});
+  s.field("threads", c.threads);
+  s.field("steps", c.steps);
+  s.field("micro_batch_size", c.micro_batch_size);
+  s.field("global_batch_size", c.global_batch_size);
+  s.field("picture_height", c.picture_height);
+  s.field("picture_width", c.picture_width);
+  int noise = static_cast<int>(c.noise);
+  s.choice("noise", noise, kNoiseNames);
+  c.noise = static_cast<NoiseOption>(noise);
+  s.field("fix_draw", c.fix_draw);
+  int policy = static_cast<int>(c.recompute.policy);
+  s.choice("recompute", policy, {"none", "full", "auto", "list"});
+  c.recompute.policy = static_cast<RecomputePolicy>(policy);
+  s.field("recompute_budget_bytes", c.recompute.budget_bytes);
+  s.field("recompute_drop", c.recompute.drop);
+  s.field("fuse", c.fuse);
+  s.field("disable_passes", c.disable_passes);
+  s.field("save_every", c.save_every);
+  s.field("keep_last", c.keep_last);
+  s.field("validate_every", c.validate_every);
+  s.field("validation_samples", c.validation_samples);
+  s.field("log_every", c.log_every);
+}
+const std::vector<std::string> kRootKeys = {
+    "run_dir",        "seed",             "device",         "threads",        "steps",
+    "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
+    "fix_draw",       "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
+    "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
+    "log_every",      "model",            "vae",            "text_encoder",   "clip",
+    "dataset",        "optimizer"};
+
+template <typename T, typename F>
+void read_section(const YamlFields& root, const std::string& key, const std::vector<std::string>& keys,
+                  T& value, const F& fields) {
+  const YAML::Node node = root.has(key) ? root.node(key) : YAML::Node(YAML::NodeType::Map);
+  Section section(node, key, keys);
+  fields(section, value);
+}
+
+template <typename T, typename F>
+std::string write_section(const std::string& key, T& value, const F& fields) {
+  Section section("  ");
+  fields(section, value);
+  return key + ":\n" + section.text();
+}
+
+void at_least(const char* key, int64_t value, int64_t low) {
+  if (value < low) fail(key, "value is too small", std::to_string(value), "at least " + std::to_string(low));
+}
+
+void check_run(const TrainConfig& c) {
+  at_least("steps", c.steps, 1);
+  at_least("micro_batch_size", c.micro_batch_size, 1);
+  at_least("global_batch_size", c.global_batch_size, 1);
+  at_least("save_every", c.save_every, 0);
+  at_least("keep_last", c.keep_last, 1);
+  at_least("validate_every", c.validate_every, 0);
+  at_least("validation_samples", c.validation_samples, 1);
+  at_least("log_every", c.log_every, 1);
+  at_least("threads", c.threads, 0);
+  at_least("dataset.num_workers", c.dataset.num_workers, 1);
+  at_least("dataset.prefetch_batches", c.dataset.prefetch_batches, 1);
+  at_least("vae.sub_batch", c.vae.sub_batch, 1);
+  if (c.global_batch_size % c.micro_batch_size != 0) {
+    fail("global_batch_size", "micro batches do not add up to it", std::to_string(c.global_batch_size),
+         "a multiple of micro_batch_size = " + std::to_string(c.micro_batch_size),
+         "Choose e.g. global_batch_size=" +
+             std::to_string((c.global_batch_size / c.micro_batch_size + 1) * c.micro_batch_size) + ".");
+  }
+}
+
+void check_numbers(const TrainConfig& c) {
+  const OptimizerSection& o = c.optimizer;
+  const auto demand = [](bool fine, const char* key, double value, const char* rule) {
+    if (!fine) fail(std::string("optimizer.") + key, "value is out of range", fmt::format("{}", value), rule);
+  };
+  demand(o.lr >= 0 && std::isfinite(o.lr), "lr", o.lr, "a finite number >= 0");
+  demand(o.min_lr >= 0 && o.min_lr <= o.lr, "min_lr", o.min_lr, "0 to lr");
+  demand(o.weight_decay >= 0, "weight_decay", o.weight_decay, ">= 0");
+  demand(o.adamw.beta1 >= 0 && o.adamw.beta1 < 1, "beta1", o.adamw.beta1, "0 <= beta1 < 1");
+  demand(o.adamw.beta2 >= 0 && o.adamw.beta2 < 1, "beta2", o.adamw.beta2, "0 <= beta2 < 1");
+  demand(o.adamw.eps > 0, "eps", o.adamw.eps, "> 0");
+  demand(o.warmup_ratio >= 0 && o.warmup_ratio <= 1, "warmup_ratio", o.warmup_ratio, "0 to 1");
+  demand(o.clip_grad >= 0, "clip_grad", o.clip_grad, ">= 0 (0: no clipping)");
+  if (c.dataset.validation_fraction < 0 || c.dataset.validation_fraction >= 1) {
+    fail("dataset.validation_fraction", "value is out of range",
+         fmt::format("{}", c.dataset.validation_fraction), "0 <= fraction < 1");
+  }
+}
+
+// Puts "a.b=value" into the tree; the value is YAML itself, so lists and maps work.
+void apply_override(YAML::Node root, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    fail("command line", "override is not key=value", "'" + text + "'", "e.g. optimizer.lr=1e-4");
+  }
+  YAML::Node value;
+  try {
+    value = YAML::Load(text.substr(equals + 1));
+  } catch (const YAML::Exception& error) {
+    fail("command line", "value of an override is not YAML (" + std::string(error.what()) + ")",
+         "'" + text + "'", "key=value");
+  }
+  YAML::Node at = root;
+  const std::vector<std::string> keys = split(text.substr(0, equals), '.');
+  for (size_t i = 0; i + 1 < keys.size(); ++i) {
+    YAML::Node next = at[keys[i]];
+    if (next && !next.IsMap()) {
+      // A preset's name may be refined: embodiment: sim_table, then embodiment.picture...=
+      YAML::Node map;
+      map["preset"] = next.Scalar();
+      at[keys[i]] = map;
+      next.reset(at[keys[i]]);
+    }
+    YAML::Node child = at[keys[i]];
+    at.reset(child);
+  }
+  at[keys.back()] = value;
+}
+
+}  // namespace
+
+TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>& overrides,
+                         const std::string& where) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(yaml);
+  } catch (const YAML::Exception& error) {
+    fail(fmt::format("{}, line {}", where, error.mark.line + 1), "is not YAML (" + error.msg + ")", "", "");
+  }
+  if (!root.IsDefined() || root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
+  // Repeated keys must be seen before an override can hide one.
+  { const YamlFields check(root, "config", kRootKeys); }
+  for (const std::string& text : overrides) apply_override(root, text);
+  const YamlFields fields(root, "config", kRootKeys);
+  TrainConfig config;
+  Section section(root, "config", kRootKeys);
+  root_fields(section, config);
+  read_section(fields, "model", kModelKeys, config.model, model_fields);
+  read_section(fields, "vae", kVaeKeys, config.vae, vae_fields);
+  read_section(fields, "text_encoder", kTextKeys, config.text_encoder, text_fields);
+  read_section(fields, "clip", kClipKeys, config.clip, clip_fields);
+  read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
+  read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
+  check_run(config);
+  check_numbers(config);
+  return config;
+}
+
+TrainConfig load_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  return parse_config(read_text_file(path), overrides, path.string());
+}
+
+std::string to_yaml(const TrainConfig& config) {
+  TrainConfig c = config;
+  Section root("");
+  root_fields(root, c);
+  return root.text() + write_section("model", c.model, model_fields) +
+         write_section("vae", c.vae, vae_fields) +
+         write_section("text_encoder", c.text_encoder, text_fields) +
+         write_section("clip", c.clip, clip_fields) +
+         write_section("dataset", c.dataset, dataset_fields) +
+         write_section("optimizer", c.optimizer, optimizer_fields);
+}
+
+}  // namespace wam::train

@@ -1,0 +1,99 @@
+// One YAML file describes a run; `key=value` on the command line overrides it. Names are those users
+// of the public systems know. The resolved config is stored with the run and reads back the same.
+// Every key is listed in docs/config.md.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "wam/data/embodiment.h"
+#include "wam/models/dit_config.h"
+#include "wam/models/flow_schedule.h"
+#include "wam/ops/adamw.h"
+#include "wam/passes/recompute.h"
+
+namespace wam::train {
+
+struct ModelSection {
+  std::string preset = "5b";  // 5b, 14b, custom
+  DitConfig dit;              // the preset's sizes with the section's keys put over them
+  std::string weights;        // checkpoint to start from; empty: from the seed
+};
+
+// Frozen encoders: published sizes unless given; weights from files, or from the seed if empty.
+struct VaeSection {
+  std::string kind = "wan22";  // wan22, wan21
+  std::string weights;
+  int64_t dim = 0, decoder_dim = 0, latent_channels = 0;  // 0: published
+  bool standardise = false;    // measure latent mean and std on the dataset instead of the published
+  int64_t sub_batch = 1;       // clips encoded at once
+};
+struct TextSection {
+  std::string weights;
+  std::string tokenizer;  // a SentencePiece .model, or "bytes"
+  int64_t vocab = 0, dim = 0, attn_dim = 0, ffn_dim = 0, heads = 0, layers = 0;  // 0: published
+  int64_t prompt_tokens = 0;  // rows of the text condition; 0: measured from the dataset's prompts
+};
+struct ClipSection {
+  std::string weights;
+  int64_t image_size = 0, patch_size = 0, dim = 0, heads = 0, layers = 0;  // 0: published
+};
+
+struct DatasetSection {
+  std::string path;
+  data::Embodiment embodiment;
+  std::string statistics;                     // metadata.json; empty: the dataset's own
+  std::string sampling_mode = "multi_anchor"; // or fixed_window
+  std::vector<int64_t> episodes;              // only these; empty: all
+  std::vector<int64_t> validation_episodes;   // held out by number,
+  int64_t validation_last = 0;                // or the last n,
+  double validation_fraction = 0;             // or a share by hash
+  int64_t num_workers = 2;
+  int64_t prefetch_batches = 4;
+};
+
+struct OptimizerSection {
+  double lr = 1e-5, min_lr = 0, weight_decay = 1e-5;
+  AdamwOptions adamw{.beta1 = 0.95, .beta2 = 0.999, .eps = 1e-8};
+  double warmup_ratio = 0.05;  // of steps
+  double clip_grad = 1.0;
+  std::string non_finite = "skip";  // or stop
+};
+
+struct TrainConfig {
+  std::string run_dir = "runs/train";
+  uint64_t seed = 42;
+  std::string device = "cpu";  // cpu, cuda
+  int64_t threads = 0;         // OpenMP threads; 0: all
+  int64_t steps = 1000;
+  int64_t micro_batch_size = 1;
+  int64_t global_batch_size = 1;
+  int64_t picture_height = 0, picture_width = 0;  // 0: the tiled picture's own size
+  NoiseOption noise = NoiseOption::kUniform;
+  bool fix_draw = false;  // every step trains on the draw of step 0: for overfitting one sample
+  ModelSection model;
+  VaeSection vae;
+  TextSection text_encoder;
+  ClipSection clip;
+  DatasetSection dataset;
+  OptimizerSection optimizer;
+  RecomputeOptions recompute;
+  bool fuse = true;
+  std::vector<std::string> disable_passes;
+  int64_t save_every = 500, keep_last = 3;
+  int64_t validate_every = 200, validation_samples = 8;
+  int64_t log_every = 1;
+
+  int64_t accumulate() const { return global_batch_size / micro_batch_size; }
+};
+
+// Reads and checks a file, then applies overrides ("optimizer.lr=1e-4"). Relative paths inside stay
+// relative to the working directory. Throws ConfigError with the nearest valid name.
+TrainConfig load_config(const std::filesystem::path& path, const std::vector<std::string>& overrides);
+TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>& overrides,
+                         const std::string& where);
+// Every key, so that parse_config(to_yaml(c)) equals c.
+std::string to_yaml(const TrainConfig& config);
+
+}  // namespace wam::train
