@@ -262,7 +262,7 @@ void IndexBuilder::measure_reorder() {
 }
 
 void IndexBuilder::fill_info() {
-  VideoInfo& info = out_.info;
+  VideoStreamInfo& info = out_.info;
   const bool is_turned = degrees_ % 180 != 0;
   const AVCodecParameters& parameters = *out_.parameters;
   info.num_frames = static_cast<int64_t>(out_.frame_packets.size());
@@ -315,7 +315,7 @@ std::shared_ptr<const VideoIndex> VideoIndex::build(const std::filesystem::path&
 }
 
 const std::filesystem::path& VideoIndex::path() const { return impl_->path; }
-const VideoInfo& VideoIndex::info() const { return impl_->info; }
+const VideoStreamInfo& VideoIndex::info() const { return impl_->info; }
 const std::vector<VideoPacket>& VideoIndex::packets() const { return impl_->packets; }
 const std::vector<uint8_t>& VideoIndex::stored() const { return impl_->stored; }
 

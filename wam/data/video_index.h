@@ -18,7 +18,7 @@ struct VideoPacket {
   bool is_key = false;
 };
 
-struct VideoInfo {
+struct VideoStreamInfo {
   int64_t num_frames = 0;
   int width = 0, height = 0;   // of the pictures as read, after rotation
   int rotation = 0;            // 0, 90, 180, 270 degrees clockwise, applied to the pictures
@@ -36,7 +36,7 @@ class VideoIndex {
   ~VideoIndex();
 
   const std::filesystem::path& path() const;
-  const VideoInfo& info() const;
+  const VideoStreamInfo& info() const;
   int64_t num_frames() const { return info().num_frames; }
   // Seconds, as the container says.
   double timestamp(int64_t frame) const;

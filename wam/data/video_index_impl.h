@@ -11,7 +11,7 @@ namespace wam::data {
 
 struct VideoIndex::Impl {
   std::filesystem::path path;
-  VideoInfo info;
+  VideoStreamInfo info;
   FfmpegOwned<AVCodecParameters> parameters;
   AVRational time_base{0, 1};
   int reorder_depth = 0;  // most packets decoded before a picture that is shown before them

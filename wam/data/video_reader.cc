@@ -153,7 +153,7 @@ std::shared_ptr<const VideoIndex> VideoReader::index(const std::filesystem::path
 }
 
 HostTensor VideoReader::read(const std::filesystem::path& path, std::span<const int64_t> frames) {
-  const VideoInfo& info = index(path)->info();
+  const VideoStreamInfo& info = index(path)->info();
   HostTensor pictures(DType::kU8,
                       {static_cast<int64_t>(frames.size()), info.height, info.width, 3});
   read_into(path, frames, pictures.as<uint8_t>());
@@ -163,7 +163,7 @@ HostTensor VideoReader::read(const std::filesystem::path& path, std::span<const 
 void VideoReader::read_into(const std::filesystem::path& path, std::span<const int64_t> frames,
                             std::span<uint8_t> rgb) {
   const std::shared_ptr<const VideoIndex> index = this->index(path);
-  const VideoInfo& info = index->info();
+  const VideoStreamInfo& info = index->info();
   WAM_CHECK(rgb.size() == frames.size() * static_cast<size_t>(info.height) * info.width * 3)
       << rgb.size();
   for (const int64_t frame : frames) {

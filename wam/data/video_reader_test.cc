@@ -53,7 +53,7 @@ void check_every_order(const fs::path& path, int stream = -1) {
   Random random(7, RandomUse::kTest, 0, static_cast<uint64_t>(count));
   std::vector<int64_t> frames = all_frames(expected.size());
   // Large pictures get fewer rounds: the orders matter, not their number.
-  const VideoInfo& info = reader.index(path)->info();
+  const VideoStreamInfo& info = reader.index(path)->info();
   const int64_t rounds = info.width * info.height > 200000 ? 2 : 12;
   if (count <= 120) expect_frames(reader, path, frames, expected, "all at once");
   // One call a frame: forward, then jumping.

@@ -1,0 +1,20 @@
+// Datasets of LeRobot v2.0 and v2.1: one parquet file and one video a camera for every episode.
+#pragma once
+
+#include <memory>
+
+#include "wam/data/dataset.h"
+#include "wam/data/lerobot_info.h"
+
+namespace wam::data {
+
+std::unique_ptr<Dataset> open_lerobot_v2(const std::filesystem::path& root, LerobotInfo info);
+
+// Files of an episode, relative paths expanded.
+std::filesystem::path table_path(const std::filesystem::path& root, const LerobotInfo& info,
+                                 int64_t episode_index);
+// Throws DataError when info.json has no video_path.
+std::filesystem::path video_path(const std::filesystem::path& root, const LerobotInfo& info,
+                                 int64_t episode_index, const std::string& camera);
+
+}  // namespace wam::data
