@@ -71,7 +71,9 @@ void set_quality(AVCodecContext* encoder, const VideoWriterOptions& options) {
   set_option(encoder, "crf", std::to_string(options.crf));
   if (name == "libx264") {
     set_option(encoder, "preset", options.fast ? "veryfast" : "medium");
-    set_option(encoder, "x264-params", "scenecut=0");  // key frames at every gop, and only there
+    // Key frames at every gop, and only there. x264's AVX-512 code gives other bytes than its plain
+    // code, and for pictures of a few macroblocks not always the same ones: cpu-independent.
+    set_option(encoder, "x264-params", "scenecut=0:cpu-independent=1");
   } else if (name == "libx265") {
     set_option(encoder, "preset", options.fast ? "veryfast" : "medium");
     set_option(encoder, "x265-params", "log-level=none:pools=1:frame-threads=1:scenecut=0");
