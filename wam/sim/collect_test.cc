@@ -72,7 +72,7 @@ TEST(Collect, WritesALeRobotDataset) {
     EXPECT_EQ(episode["tasks"].size(), 1u);
   }
   EXPECT_EQ(total, frames);
-  EXPECT_EQ(read_json(dir / "set/meta/modality.json")["action"]["close"]["start"], 2);
+  EXPECT_EQ(read_json(dir / "set/meta/modality.json")["action"]["gripper"]["start"], 2);
 }
 
 TEST(Collect, StatisticsAreThoseOfTheData) {

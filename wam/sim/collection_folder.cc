@@ -67,7 +67,7 @@ void require_same_options(const fs::path& root, const Json& stored, const Json& 
   for (const auto& [name, value] : wanted.items()) {
     const std::string found = stored.contains(name) ? stored[name].dump() : "nothing";
     if (found == value.dump()) continue;
-    refuse(root, "folder holds another collection", fmt::format("{} {}", name, wam::quoted(found)),
+    refuse(root, "folder holds another collection", fmt::format("{} {}", name, quote(found)),
            fmt::format("{} {}", name, value.dump()));
   }
 }
@@ -76,10 +76,10 @@ void require_files(const fs::path& root, const Json& files) {
   for (const auto& [name, size] : files.items()) {
     std::error_code error;
     const uintmax_t found = fs::file_size(root / name, error);
-    if (error) refuse(root, "a file of the collection is missing", wam::quoted(name), "the file");
+    if (error) refuse(root, "a file of the collection is missing", quote(name), "the file");
     if (!size.is_number_unsigned() || size.get<uintmax_t>() != found) {
       refuse(root, "a file of the collection was changed",
-             fmt::format("{} of {} bytes", wam::quoted(name), found), size.dump() + " bytes");
+             fmt::format("{} of {} bytes", quote(name), found), size.dump() + " bytes");
     }
   }
 }

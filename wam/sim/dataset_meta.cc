@@ -85,10 +85,10 @@ Json slice(int begin, int end, const char* column) {
 
 Json modality_json() {
   Json modality;
-  modality["state"]["position"] = slice(0, 2, kStateColumn);
-  modality["state"]["opening"] = slice(2, 3, kStateColumn);
-  modality["action"]["velocity"] = slice(0, 2, kActionColumn);
-  modality["action"]["close"] = slice(2, 3, kActionColumn);
+  modality["state"]["arm"] = slice(0, 2, kStateColumn);
+  modality["state"]["gripper"] = slice(2, 3, kStateColumn);
+  modality["action"]["arm"] = slice(0, 2, kActionColumn);
+  modality["action"]["gripper"] = slice(2, 3, kActionColumn);
   for (int camera = 0; camera < kNumCameras; ++camera) {
     modality["video"][kCameraNames[camera]] = {{"original_key", camera_feature(camera)}};
   }

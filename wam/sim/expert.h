@@ -8,8 +8,8 @@
 namespace wam::sim {
 
 struct ExpertOptions {
-  double cruise_speed = 0.2;  // table widths per second; slower near a target
-  double noise = 0.1;         // standard deviation of each velocity component over the speed
+  double cruise_speed = 0.16;  // table widths per second; slower near a target
+  double noise = 0.1;          // standard deviation of each velocity component over the speed
   bool operator==(const ExpertOptions&) const = default;
 };
 // Throws ConfigError, naming the field under `where`.

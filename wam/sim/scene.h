@@ -26,7 +26,7 @@ enum class Pad : uint8_t { kLeft, kRight };
 inline constexpr std::array<Pad, 2> kPads = {Pad::kLeft, Pad::kRight};
 
 // The sizes of things, in table widths.
-inline constexpr double kBlockHalf = 0.065;
+inline constexpr double kBlockHalf = 0.08;
 inline constexpr double kPadHalf = 0.10;
 inline constexpr double kPadRadius = 0.08;    // a block this near to a pad's centre is on the pad
 inline constexpr double kGraspRadius = 0.05;  // a block this near can be grasped

@@ -10,18 +10,22 @@
 namespace wam::sim {
 namespace {
 
-// Where things may lie at the start. The blocks keep clear of the pads and of each other, and the
-// gripper starts away from the named block, so that every episode has two real journeys.
-constexpr Vec2 kBlocksLow{0.30, 0.10}, kBlocksHigh{0.70, 0.90};
-constexpr Vec2 kGripperLow{0.08, 0.08}, kGripperHigh{0.92, 0.92};
-constexpr double kBlockSpacing = 0.22;
-constexpr double kStartDistance = 0.30;
+struct Area {
+  Vec2 low, high;
+};
+// Where things may lie at the start: the gripper in the middle, the blocks at the front and the
+// back of the table, clear of the pads at its sides. So every episode has two real journeys, and
+// where both lead is decided by the instruction.
+constexpr Area kHome{{0.42, 0.42}, {0.58, 0.58}};
+constexpr std::array<Area, 2> kBlockAreas = {
+    {{{0.24, 0.10}, {0.76, 0.26}}, {{0.24, 0.74}, {0.76, 0.90}}}};
+constexpr double kBlockSpacing = 0.2;
 constexpr double kFingerStep = 0.25;  // opening gained or lost per step
-constexpr int kMaxTries = 100000;     // a draw succeeds at worst one time in ten or so
+constexpr int kMaxTries = 10000;      // a draw of four blocks succeeds one time in eight or so
 
-Vec2 draw_point(Random& random, Vec2 low, Vec2 high) {
-  const double x = low.x + (high.x - low.x) * random.uniform();
-  const double y = low.y + (high.y - low.y) * random.uniform();
+Vec2 draw_point(Random& random, const Area& area) {
+  const double x = area.low.x + (area.high.x - area.low.x) * random.uniform();
+  const double y = area.low.y + (area.high.y - area.low.y) * random.uniform();
   return {x, y};
 }
 
@@ -38,20 +42,12 @@ std::vector<Block> draw_blocks(Random& random, int count) {
   std::vector<Block> blocks(count);
   for (int tries = 0; tries < kMaxTries; ++tries) {
     for (int i = 0; i < count; ++i) {
-      blocks[i] = {static_cast<BlockColor>(i), draw_point(random, kBlocksLow, kBlocksHigh)};
+      const Area& area = kBlockAreas[random.below(kBlockAreas.size())];
+      blocks[i] = {static_cast<BlockColor>(i), draw_point(random, area)};
     }
     if (are_spaced(blocks)) return blocks;
   }
   WAM_CHECK(false) << "no layout found for " << count << " blocks";
-  return {};
-}
-
-Vec2 draw_gripper(Random& random, Vec2 away_from) {
-  for (int tries = 0; tries < kMaxTries; ++tries) {
-    const Vec2 point = draw_point(random, kGripperLow, kGripperHigh);
-    if (length(point - away_from) >= kStartDistance) return point;
-  }
-  WAM_CHECK(false) << "no start found";
   return {};
 }
 
@@ -116,7 +112,7 @@ void World::reset(uint64_t seed) {
   instruction_ = instruction_text(task_, static_cast<int>(random.below(kNumParaphrases)));
   scene_ = {};
   scene_.blocks = draw_blocks(random, config_.num_blocks);
-  scene_.gripper = draw_gripper(random, named_block().center);
+  scene_.gripper = draw_point(random, kHome);
 }
 
 Action World::step(const Action& action) {

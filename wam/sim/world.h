@@ -13,7 +13,7 @@ namespace wam::sim {
 
 struct WorldConfig {
   double fps = 10;                       // steps per second
-  double max_speed = 0.25;               // of the gripper, table widths per second
+  double max_speed = 0.2;                // of the gripper, table widths per second
   int num_blocks = 3;                    // 2 .. 4: red, green, blue, yellow in this order
   int view_size = 64;                    // pixels per side of each camera; even, 16 .. 1024
   double gripper_view_half_width = 0.5;  // what the gripper's camera sees, table widths

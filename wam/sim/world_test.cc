@@ -47,7 +47,7 @@ TEST(World, LayoutsKeepTheirRules) {
       world.reset(seed);
       ASSERT_EQ(world.scene().blocks.size(), static_cast<size_t>(num_blocks));
       EXPECT_FALSE(world.success());
-      EXPECT_GE(length(world.named_block().center - world.scene().gripper), 0.3);
+      EXPECT_GE(length(world.named_block().center - world.scene().gripper), 0.16);
       EXPECT_NE(world.instruction().find(to_string(world.named_block().color)), std::string::npos);
     }
   }
