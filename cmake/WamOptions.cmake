@@ -45,5 +45,7 @@ if(WAM_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_link_options(-fuse-ld=lld)
 endif()
 
-# Libraries beside a binary win, so that it can be moved together with them.
+# Libraries beside a binary win, so that it can be moved together with them (tools/bundle.sh). Of
+# the two kinds of run path only the old one also serves the libraries of libraries.
+add_link_options(-Wl,--disable-new-dtags)
 list(APPEND CMAKE_BUILD_RPATH "$ORIGIN" "$ORIGIN/lib")
