@@ -56,9 +56,9 @@ TEST(Hash, OfFiles) {
 }
 
 TEST(Quote, EscapesAndCuts) {
-  EXPECT_EQ(quoted("a b"), "'a b'");
-  EXPECT_EQ(quoted("a\n'\\\xff"), R"('a\x0a\'\\\xff')");
-  EXPECT_EQ(quoted("abcdef", 3), "'abc...'");
+  EXPECT_EQ(quote("a b"), "'a b'");
+  EXPECT_EQ(quote("a\n'\\\xff"), R"('a\x0a\'\\\xff')");
+  EXPECT_EQ(quote("abcdef", 3), "'abc...'");
 }
 
 TEST(Quote, Utf8) {
@@ -67,7 +67,7 @@ TEST(Quote, Utf8) {
   for (std::string_view bad :
        {"\x80", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xc3", "\xe2\x82",
         "\xff", "\xf0\x80\x80\x80"}) {
-    EXPECT_FALSE(is_valid_utf8(bad)) << quoted(bad);
+    EXPECT_FALSE(is_valid_utf8(bad)) << quote(bad);
   }
 }
 

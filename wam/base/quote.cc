@@ -35,7 +35,7 @@ bool in_range(uint32_t code, int length) {
 
 }  // namespace
 
-std::string quoted(std::string_view text, size_t max_chars) {
+std::string quote(std::string_view text, size_t max_chars) {
   std::string out = "'";
   for (char c : text.substr(0, max_chars)) append_escaped(out, c);
   if (text.size() > max_chars) out += "...";

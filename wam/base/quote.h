@@ -8,7 +8,7 @@ namespace wam {
 
 // 'text' in single quotes; bytes outside printable ASCII, quotes and backslashes as \xNN, \' and
 // \\; longer than `max_chars` source bytes it is cut and "..." stands before the closing quote.
-std::string quoted(std::string_view text, size_t max_chars = 120);
+std::string quote(std::string_view text, size_t max_chars = 120);
 
 // True if `text` is well-formed UTF-8 (no overlong forms, surrogates or values past U+10FFFF).
 bool is_valid_utf8(std::string_view text);

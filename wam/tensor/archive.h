@@ -21,7 +21,7 @@ class TensorArchive {
  public:
   virtual ~TensorArchive() = default;
 
-  // Every tensor's name, sorted. Names are valid UTF-8 and may hold any character: use quoted() of
+  // Every tensor's name, sorted. Names are valid UTF-8 and may hold any character: use quote() of
   // wam/base/quote.h to print them.
   virtual const std::vector<std::string>& names() const = 0;
   // Type of a tensor; nullptr if there is none of that name. Lives as long as the archive.
