@@ -14,7 +14,7 @@ include(CheckLanguage)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
   find_program(WAM_NVCC nvcc HINTS ENV CUDA_HOME PATHS /usr/local/cuda PATH_SUFFIXES bin)
   if(WAM_NVCC)
-    set(CMAKE_CUDA_COMPILER ${WAM_NVCC} CACHE FILEPATH "CUDA compiler")
+    set(ENV{CUDACXX} ${WAM_NVCC})  # check_language() tries it; a compiler named here it would trust
   endif()
 endif()
 # Architectures are given by flags below; CMake's own choice would add one to every file.

@@ -109,7 +109,7 @@ has_system_arrow() {
 # The distribution's own python3 first: one from elsewhere on PATH may lack ensurepip.
 make_venv() {
   local python
-  if [[ -x $VENV/bin/python ]] && "$VENV/bin/python" -m pip --version >/dev/null 2>&1; then
+  if [[ -x $VENV/bin/python && $("$VENV/bin/python" -m pip --version 2>/dev/null) == pip* ]]; then
     return
   fi
   for python in /usr/bin/python3 "$(command -v python3 || true)"; do
@@ -138,7 +138,7 @@ install_wheel() {
   make_venv
   say "installing $1 $3 into $VENV"
   "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps --no-compile \
-    --only-binary :all: "$1==$3"
+    --only-binary :all: "$1==$3" && wheel_there "$2" "$3"
 }
 
 install_arrow() {
@@ -150,7 +150,8 @@ install_arrow() {
     die "WAM_ARROW=SYSTEM, but no ArrowConfig.cmake and ParquetConfig.cmake were found. Install" \
       "Arrow's C++ packages or name their prefix in CMAKE_PREFIX_PATH."
   fi
-  install_wheel pyarrow pyarrow "$PYARROW_VERSION"
+  install_wheel pyarrow pyarrow "$PYARROW_VERSION" ||
+    die "pyarrow $PYARROW_VERSION could not be installed into $VENV; see pip's message above"
 }
 
 # cuDNN's C++ front end is headers only and not part of the toolkit. Without it only the CUDA
