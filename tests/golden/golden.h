@@ -45,8 +45,9 @@ class File {
 };
 
 inline double norm(const HostTensor& x) {
+  const HostTensor wide = x.to(DType::kF64);  // named: a span of a temporary would dangle in the loop
   double sum = 0;
-  for (const double v : x.to(DType::kF64).as<double>()) sum += v * v;
+  for (const double v : wide.as<double>()) sum += v * v;
   return std::sqrt(sum);
 }
 
