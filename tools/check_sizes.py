@@ -28,7 +28,7 @@ def functions(lines):
             yield start, number - start + 1
             start = None
         elif line and not line[0].isspace() and not NO_FUNCTION.match(line):
-            if start is None and "(" in line and not line.rstrip().endswith(";"):
+            if start is None and "(" in line and not line.rstrip().endswith((";", "}")):
                 start = number
         elif line.endswith(";") and start is not None and line.startswith("    ") and \
                 "{" not in "".join(lines[start - 1:number]):

@@ -88,10 +88,12 @@ class TextTest(TreeCase):
 class SizesTest(TreeCase):
     def test_long_function_warns_without_failing(self):
         body = "  x();\n" * check_sizes.MAX_FUNCTION_LINES
-        self.write("wam/base/a.cc", f"void declared(int a,\n    int b);\nvoid f() {{\n{body}}}\n")
+        self.write("wam/base/a.cc", f"void declared(int a,\n    int b);\n"
+                   f"int g() {{ return 1; }}\nclass C {{\n{body}}};\nvoid f() {{\n{body}}}\n")
         code, output = self.run_check(check_sizes)
         self.assertEqual(code, 0)
-        self.assertIn("wam/base/a.cc:3: function of 82 lines", output)
+        self.assertIn("wam/base/a.cc:86: function of 82 lines", output)
+        self.assertIn("1 functions", output)
 
 
 class CountTest(TreeCase):
