@@ -25,6 +25,7 @@ struct Window {
   std::vector<int64_t> action_rows;  // [K*A]
   std::vector<int64_t> state_rows;   // [K]
   std::vector<uint8_t> action_valid; // [K*A]; 0 where the row repeats the episode's last
+  std::vector<uint8_t> frame_valid;  // [8K+1]; likewise
 };
 
 // One training sample after all transforms, ready to be stacked.
@@ -35,18 +36,23 @@ struct Sample {
   HostTensor action_mask;  // [K*A, action_dim] f32, 1 where a real value is
   HostTensor state;        // [K, state_dim] f32, normalised, zero padded
   float has_real_action = 1;
+  HostTensor video_mask;   // [2K+1] f32, per latent frame: 0 where a camera frame of it repeats the
+                           // episode's last (fixed_window only), to be left out of the loss
   std::string prompt;      // templated and cleaned
   std::vector<int32_t> token_ids;  // with EOS, not padded
 };
 
 // B samples of one micro-batch.
 struct Batch {
+  int64_t step = 0;         // optimizer step it belongs to
+  int64_t first_index = 0;  // place of its first sample in the step's global batch
   std::vector<SampleId> ids;
   HostTensor video;            // [B, T, H, W, 3] u8
   HostTensor action;           // [B, K*A, action_dim] f32
   HostTensor action_mask;      // [B, K*A, action_dim] f32
   HostTensor has_real_action;  // [B] f32
   HostTensor state;            // [B, K, state_dim] f32
+  HostTensor video_mask;       // [B, 2K+1] f32
   std::vector<std::string> prompts;
   std::vector<std::vector<int32_t>> token_ids;
 };
