@@ -130,7 +130,8 @@ Embodiment sim_table() {
   e.tag = "sim_table";
   e.id = 21;
   e.views = {"overview", "gripper"};
-  e.picture = {.view_height = 32, .view_width = 32};
+  // A crop would move the table under the robot, and instructions name colours.
+  e.picture = {.view_height = 32, .view_width = 32, .crop_scale = 1, .jitter = {0, 0, 0, 0}};
   e.tiling = Tiling::kSideBySide;
   e.prompt_template = kTablePrompt;
   e.state = slices({"arm", "gripper"});

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "wam/base/check.h"
+#include "wam/data/rank_search.h"
 
 namespace wam::sim {
 namespace {
@@ -24,13 +25,8 @@ double deviation_of(std::span<const double> values, double mean) {
 
 double percentile(std::span<const double> sorted, double q) {
   WAM_CHECK(!sorted.empty() && q >= 0 && q <= 1);
-  const double rank = q * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<size_t>(rank);
-  const size_t high = std::min(low + 1, sorted.size() - 1);
-  const double share = rank - static_cast<double>(low);
-  const double gap = sorted[high] - sorted[low];
-  // From the nearer end, so that share 1 gives the upper value exactly.
-  return share < 0.5 ? sorted[low] + gap * share : sorted[high] - gap * (1 - share);
+  const auto place = data::quantile_place(q, static_cast<int64_t>(sorted.size()));
+  return data::interpolate(sorted[place.low], sorted[place.high], place.fraction);
 }
 
 ColumnStats compute_column_stats(std::span<const double> values, int64_t width) {
