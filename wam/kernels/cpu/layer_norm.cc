@@ -18,8 +18,10 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
           T *y = io.out<T>(0) + row * n, *stats_out = io.out<T>(1) + row * 2;
           const auto stats = cpu::layer_stats(x, n, eps);
           if (affine) {
+#pragma GCC ivdep
             for (int64_t i = 0; i < n; ++i) y[i] = cpu::normalized(x[i], stats) * w[i] + b[i];
           } else {
+#pragma GCC ivdep
             for (int64_t i = 0; i < n; ++i) y[i] = cpu::normalized(x[i], stats);
           }
           stats_out[0] = stats.mean;

@@ -36,6 +36,7 @@ void layer_grad_row(const G& g, const T* x, const RowStats<T>& stats, int64_t n,
   const T mean_g = ordered_sum<T>(n, g) / static_cast<T>(n);
   const T sum = ordered_sum<T>(n, [&](int64_t i) { return g(i) * normalized(x[i], stats); });
   const T mean_gn = sum / static_cast<T>(n);
+#pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     store(i, (g(i) - mean_g - normalized(x[i], stats) * mean_gn) * stats.rstd);
   }

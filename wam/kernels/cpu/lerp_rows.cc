@@ -17,6 +17,7 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
           T* y = io.out<T>(0) + row * n;
           const T sigma = io.in<T>(2)[row / length * table_rows + index[row % length]];
           const T rest = T{1} - sigma;
+#pragma GCC ivdep
           for (int64_t i = 0; i < n; ++i) y[i] = rest * x[i] + sigma * noise[i];
         }
       });

@@ -14,6 +14,7 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
         const T* scale = cpu::table_row(z, io.in<T>(1), index, row);
         const T* shift = cpu::table_row(z, io.in<T>(2), index, row);
         T* y = io.out<T>(0) + row * z.width;
+#pragma GCC ivdep
         for (int64_t i = 0; i < z.width; ++i) y[i] = x[i] * (T{1} + scale[i]) + shift[i];
       });
     });
@@ -38,6 +39,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
       cpu::for_tokens(z, [&](int64_t row) {
         const T* scale = cpu::table_row(z, io.in<T>(2), index, row);
         T* dx = io.out<T>(0) + row * n;
+#pragma GCC ivdep
         for (int64_t i = 0; i < n; ++i) dx[i] = dy[row * n + i] * (T{1} + scale[i]);
       });
     });

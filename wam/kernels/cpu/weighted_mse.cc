@@ -86,8 +86,10 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
           const auto weight = static_cast<double>(io.in<T>(3)[z.weight_at(index, row)]);
           const T w = static_cast<T>(factor * weight);
           if (mask == nullptr) {
+#pragma GCC ivdep
             for (int64_t i = 0; i < z.width; ++i) out[i] = w * (pred[i] - target[i]);
           } else {
+#pragma GCC ivdep
             for (int64_t i = 0; i < z.width; ++i) out[i] = w * (mask[i] * (pred[i] - target[i]));
           }
         }
