@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/golden/golden.h"
+#include "wam/base/error.h"
 #include "wam/exec/executor.h"
 #include "wam/models/dit_infer.h"
 #include "wam/models/dit_train.h"

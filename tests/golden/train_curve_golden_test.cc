@@ -1,4 +1,6 @@
 // Forty optimizer steps against the reference: losses, gradient norms, learning rates, final weights.
+#include <cstring>
+
 #include "tests/golden/dit_setup.h"
 #include "wam/train/schedule.h"
 

@@ -58,14 +58,14 @@ class CpuExecutor final : public Executor {
   }
 
   void write(std::string_view name, const HostTensor& value) override {
-    const Operand& operand = find(name);
+    const Operand& operand = find({&program_.inputs, &program_.states}, name);
     WAM_CHECK(value.type() == operand.type) << "'" << name << "' is " << operand.type.to_string()
                                             << ", written with " << value.type().to_string();
     std::memcpy(address(operand.at), value.data(), static_cast<size_t>(value.size_bytes()));
   }
 
   HostTensor read(std::string_view name) override {
-    const Operand& operand = find(name);
+    const Operand& operand = find({&program_.outputs, &program_.inputs, &program_.states}, name);
     HostTensor result(operand.type);
     std::memcpy(result.data(), address(operand.at), static_cast<size_t>(result.size_bytes()));
     return result;
@@ -112,8 +112,10 @@ class CpuExecutor final : public Executor {
     }
   }
 
-  const Operand& find(std::string_view name) const {
-    for (const auto* list : {&program_.outputs, &program_.inputs, &program_.states}) {
+  // An output may have an input's name: where to look decides.
+  const Operand& find(std::initializer_list<const std::vector<NamedOperand>*> lists,
+                      std::string_view name) const {
+    for (const auto* list : lists) {
       for (const NamedOperand& entry : *list) {
         if (entry.name == name) return entry.operand;
       }

@@ -12,7 +12,8 @@ FlowTable make_table() {
   FlowTable table;
   const float c = 0.001f;
   for (int i = 0; i < kFlowSteps; ++i) {
-    const float s = i < 500 ? 1.0f - c * static_cast<float>(i) : c * static_cast<float>(kFlowSteps - i);
+    // The products of a float and a small integer are exact in double: each s is rounded once.
+    const float s = static_cast<float>(i < 500 ? 1.0 - double{c} * i : double{c} * (kFlowSteps - i));
     table.sigma[i] = 5.0f * s / (1.0f + 4.0f * s);
     table.timestep[i] = 1000.0f * table.sigma[i];
   }

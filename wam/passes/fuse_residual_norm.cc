@@ -86,6 +86,7 @@ class Fuser {
       if (inputs.weight.valid()) return;  // plain layer norm: nothing to fuse
       inputs.x = sum;
     }
+    if (norm_id != anchor) rewriter_.drop(norm_id);
     rewriter_.replace(anchor, [&](Builder& b) {
       ScopeGuard guard(b, scope);
       const ResidualNorm fused = residual_norm(b, inputs, eps);

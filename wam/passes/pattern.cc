@@ -43,6 +43,7 @@ bool Rewriter::apply() {
   std::vector<NodeId> order;
   for (const NodeId id : graph_.order()) {
     const auto found = at.find(id);
+    if (dropped_.contains(id)) continue;
     if (found == at.end()) {
       order.push_back(id);
     } else {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "wam/graph/builder.h"
@@ -47,6 +48,8 @@ class Rewriter {
     graph_.set_order({graph_.order().begin(), graph_.order().begin() + static_cast<int64_t>(first)});
   }
   void substitute(ValueId from, ValueId to) { substituted_.push_back({from, to}); }
+  // Takes a node out that a fused one absorbs; nothing may read its outputs any more.
+  void drop(NodeId id) { dropped_.insert(id); }
   // True if anything was replaced.
   bool apply();
 
@@ -59,6 +62,7 @@ class Rewriter {
   Builder builder_;
   std::vector<Move> moved_;
   std::vector<std::pair<ValueId, ValueId>> substituted_;
+  std::unordered_set<NodeId> dropped_;
 };
 
 }  // namespace wam

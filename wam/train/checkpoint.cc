@@ -1,0 +1,184 @@
+#include "wam/train/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "wam/base/error.h"
+#include "wam/base/files.h"
+#include "wam/base/hash.h"
+#include "wam/tensor/safetensors_writer.h"
+
+namespace wam::train {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kState = "trainer_state.json";
+constexpr const char* kModel = "model.safetensors";
+constexpr const char* kOptimizer = "optimizer.safetensors";
+const std::pair<StateKind, const char*> kMoments[] = {{StateKind::kFirstMoment, "exp_avg."},
+                                                      {StateKind::kSecondMoment, "exp_avg_sq."}};
+
+std::string hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
+
+// Finds a part by a name with `prefix`; the set is small enough for a map built once.
+class PartIndex {
+ public:
+  explicit PartIndex(const ParamSet& params) {
+    for (const Param& param : params.params()) {
+      for (const ParamPart& part : param.parts) index_[part.name] = {&param, &part};
+    }
+  }
+  std::pair<const Param*, const ParamPart*> at(const std::string& name) const { return index_.at(name); }
+
+ private:
+  std::map<std::string, std::pair<const Param*, const ParamPart*>> index_;
+};
+
+WrittenFile write_states(const std::filesystem::path& path, const StateAccess& states,
+                         std::span<const std::pair<StateKind, const char*>> kinds) {
+  const PartIndex index(states.params());
+  std::vector<NamedType> tensors;
+  for (const auto& [kind, prefix] : kinds) {
+    for (const Param& param : states.params().params()) {
+      for (const ParamPart& part : param.parts) tensors.push_back({prefix + part.name, {DType::kF32, part.shape}});
+    }
+  }
+  const auto produce = [&](const std::string& name) {
+    for (const auto& [kind, prefix] : kinds) {
+      const std::string_view start = prefix;
+      if (!name.starts_with(start)) continue;
+      const auto [param, part] = index.at(name.substr(start.size()));
+      return states.read(kind, *param, *part);
+    }
+    throw InternalError({.where = name, .what = "no such state"});
+  };
+  return write_safetensors(path, std::move(tensors), produce, {{"format", "pt"}});
+}
+
+std::string write_text(const std::filesystem::path& path, const std::string& text) {
+  write_file_atomic(path, text);
+  return hex(hash64(text));
+}
+
+json read_json(const std::filesystem::path& path) {
+  try {
+    return json::parse(read_text_file(path));
+  } catch (const json::exception& error) {
+    throw DataError({.where = path.string(),
+                     .what = "is not valid JSON",
+                     .remedy = "Resume from an older checkpoint of the run."});
+  }
+}
+
+void check_hash(const std::filesystem::path& path, const std::string& expected) {
+  const MappedFile file(path);
+  const std::string got = hex(hash64(file.bytes()));
+  if (got != expected) {
+    throw DataError({.where = path.string(),
+                     .what = "content is not what was written",
+                     .got = "hash " + got,
+                     .expected = "hash " + expected,
+                     .remedy = "The file was cut short or changed: resume from an older checkpoint."});
+  }
+}
+
+TrainerState state_of(const json& j, const std::filesystem::path& path) {
+  try {
+    return {j.at("step"), j.at("last_loss"), j.at("version"), j.at("config_hash")};
+  } catch (const json::exception&) {
+    throw DataError({.where = path.string(),
+                     .what = "a key is missing or of the wrong type",
+                     .expected = "step, last_loss, version, config_hash, files",
+                     .remedy = "Resume from an older checkpoint of the run."});
+  }
+}
+
+void read_moments(const std::filesystem::path& path, StateAccess& states) {
+  const auto archive = open_tensor_archive(path);
+  for (const auto& [kind, prefix] : kMoments) {
+    LoadOptions options{.prefixes = {prefix}, .may_be_unused = {"exp_avg"}};
+    load_weights(states.params(), *archive, options, states.writer(kind));
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& folder, const StateAccess& states,
+                      const TrainConfig& config, const TrainerState& state,
+                      const std::map<std::string, std::string>& extra) {
+  json files;
+  const std::pair<StateKind, const char*> weights[] = {{StateKind::kWeight, ""}};
+  files[kModel] = hex(write_states(folder / kModel, states, weights).hash);
+  files[kOptimizer] = hex(write_states(folder / kOptimizer, states, kMoments).hash);
+  files["config.yaml"] = write_text(folder / "config.yaml", to_yaml(config));
+  files["config.json"] = write_text(folder / "config.json", model_json(config));
+  for (const auto& [name, text] : extra) files[name] = write_text(folder / name, text);
+  const json j = {{"step", state.step},
+                  {"last_loss", state.last_loss},
+                  {"version", state.version},
+                  {"config_hash", state.config_hash},
+                  {"files", files}};
+  write_file_atomic(folder / kState, j.dump(2) + "\n");
+}
+
+TrainerState read_trainer_state(const std::filesystem::path& folder) {
+  return state_of(read_json(folder / kState), folder / kState);
+}
+
+TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& states) {
+  const json j = read_json(folder / kState);
+  const TrainerState state = state_of(j, folder / kState);
+  for (const auto& [name, hash] : j.at("files").items()) {
+    if (name.find('/') != std::string::npos || !hash.is_string()) {
+      throw DataError({.where = (folder / kState).string(), .what = "file list is malformed", .got = name});
+    }
+    check_hash(folder / name, hash.get<std::string>());
+  }
+  load_weights(states.params(), *open_tensor_archive(folder / kModel), {}, states.writer(StateKind::kWeight));
+  read_moments(folder / kOptimizer, states);
+  return state;
+}
+
+std::string resume_hash(const TrainConfig& config) {
+  TrainConfig c = config;
+  // What may differ between two halves of a run without changing its numbers.
+  c.run_dir.clear();
+  c.save_every = c.validate_every = c.log_every = 0;
+  c.keep_last = c.validation_samples = 0;
+  c.threads = 0;
+  c.dataset.num_workers = c.dataset.prefetch_batches = 0;
+  c.disable_passes.clear();
+  c.recompute = {};
+  c.fuse = true;
+  c.micro_batch_size = 0;
+  return hex(hash64(to_yaml(c)));
+}
+
+std::string model_json(const TrainConfig& config) {
+  const DitConfig& d = config.model.dit;
+  const json j = {{"model_type", d.has_y() ? "i2v" : "ti2v"},
+                  {"dim", d.dim},
+                  {"num_layers", d.layers},
+                  {"num_heads", d.heads},
+                  {"ffn_dim", d.ffn_dim},
+                  {"freq_dim", d.freq_dim},
+                  {"text_dim", d.text_dim},
+                  {"text_len", d.text_len},
+                  {"clip_dim", d.clip_dim},
+                  {"in_dim", d.latent_channels + d.y_channels},
+                  {"out_dim", d.latent_channels},
+                  {"frame_seqlen", d.tokens_per_frame()},
+                  {"action_dim", d.action_dim},
+                  {"max_state_dim", d.state_dim},
+                  {"hidden_size", d.coder_dim},
+                  {"num_frame_per_block", 2},
+                  {"num_action_per_block", d.actions_per_block},
+                  {"num_state_per_block", 1},
+                  {"max_chunk_size", d.max_chunk_size},
+                  {"concat_first_frame_latent", d.has_y()}};
+  return j.dump(2) + "\n";
+}
+
+}  // namespace wam::train

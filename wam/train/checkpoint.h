@@ -1,0 +1,41 @@
+// What a checkpoint folder holds: model.safetensors (weights under their public names),
+// optimizer.safetensors (exp_avg.<name>, exp_avg_sq.<name>), config.yaml (the resolved run),
+// config.json (the model), metadata.json (statistics, public layout), trainer_state.json (step, and
+// the hash of every other file, checked on load).
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "wam/train/config.h"
+#include "wam/train/state_access.h"
+
+namespace wam::train {
+
+struct TrainerState {
+  int64_t step = 0;           // optimizer steps done
+  double last_loss = 0;
+  std::string version;        // of the binary that wrote it
+  std::string config_hash;    // of what must not change between save and resume
+};
+
+// Writes everything into `folder`. `metadata_json` is the text of metadata.json; `extra` further
+// small files by name (frozen statistics and the like).
+void write_checkpoint(const std::filesystem::path& folder, const StateAccess& states,
+                      const TrainConfig& config, const TrainerState& state,
+                      const std::map<std::string, std::string>& extra);
+
+// Checks every hash, then reads weights and moments. Throws DataError naming the file that is cut
+// short, changed or missing.
+TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& states);
+// The state alone, without touching the large files.
+TrainerState read_trainer_state(const std::filesystem::path& folder);
+
+// Hash of the keys that define the mathematics of a run: a resume under others is refused.
+std::string resume_hash(const TrainConfig& config);
+
+// Model sizes as JSON, the checkpoint's config.json.
+std::string model_json(const TrainConfig& config);
+
+}  // namespace wam::train
