@@ -74,7 +74,7 @@ std::shared_ptr<const CachedTable> DatasetSource::table(int64_t part, int64_t po
   const Episode& episode = builder.dataset().episodes().at(static_cast<size_t>(position));
   return cache_.get({part, position}, [&] {
     auto cached = std::make_shared<CachedTable>();
-    cached->table = builder.dataset().read_table(episode);
+    cached->table = builder.dataset().read_columns(episode, builder.needed_columns());
     if (cached->table.num_rows != episode.length) {
       throw DataError({.where = builder.dataset().root().string() + ", episode " +
                                 std::to_string(episode.index),

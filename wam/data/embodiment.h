@@ -81,7 +81,7 @@ std::string_view name(NormMode mode);
 void validate(const Embodiment& embodiment);
 
 // Built-in robots: agibot, franka_pnp, libero_sim, libero_sim_rlinf, oxe_droid, oxe_droid_5b,
-// sim_table. docs/formats.md says where their numbers come from.
+// sim_table. embodiment_presets.cc says where their numbers come from.
 std::vector<std::string> embodiment_preset_names();
 // Throws ConfigError with the nearest valid name.
 Embodiment embodiment_preset(const std::string& preset);

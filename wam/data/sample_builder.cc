@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <unordered_map>
 
 #include "wam/base/check.h"
@@ -90,6 +91,15 @@ SampleBuilder::SampleBuilder(std::shared_ptr<const Dataset> dataset, Embodiment 
 
 std::string SampleBuilder::where(const Episode& episode) const {
   return dataset_->root().string() + ", episode " + std::to_string(episode.index);
+}
+
+std::vector<std::string> SampleBuilder::needed_columns() const {
+  std::set<std::string> columns(language_columns_.begin(), language_columns_.end());
+  for (const FoundSlice& slice : state_) columns.insert(slice.column);
+  for (const FoundSlice& slice : action_) columns.insert(slice.column);
+  const bool by_task = language_columns_.empty() && dataset_->find_feature(kTaskColumn) != nullptr;
+  if (by_task) columns.insert(kTaskColumn);
+  return {columns.begin(), columns.end()};
 }
 
 std::vector<int64_t> SampleBuilder::language_labels(const Episode& episode,

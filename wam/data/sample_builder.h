@@ -40,6 +40,9 @@ class SampleBuilder {
   const RobotCodec& codec() const { return *codec_; }
   const BuilderOptions& options() const { return options_; }
 
+  // Columns of the episode's table that a sample needs.
+  std::vector<std::string> needed_columns() const;
+
   // One id per row, equal where the language is; what windows are bounded by.
   std::vector<int64_t> language_labels(const Episode& episode, const EpisodeTable& table) const;
 
