@@ -35,31 +35,38 @@ Support support_of(int64_t out, float scale, float radius, int64_t in_size) {
   return support;
 }
 
-// Sum of taps for one row. A tap beyond an output's own support has weight 0.
+// One pixel of four floats.
+typedef float Pixel __attribute__((vector_size(16), aligned(4), may_alias));
+
 void resize_row(const float* in, const ResizeTaps& taps, float* out) {
-  const int64_t n = taps.out_size;
-  const int32_t* starts = taps.starts.data();
-  for (int64_t j = 0; j < taps.num_taps; ++j) {
-    const float* w = taps.weights.data() + j * n;
-    const float* shifted = in + j;
-    if (j == 0) {
-      for (int64_t i = 0; i < n; ++i) out[i] = shifted[starts[i]] * w[i];
-    } else {
-      for (int64_t i = 0; i < n; ++i) out[i] += shifted[starts[i]] * w[i];
+  const float* w = taps.weights.data();
+  for (int64_t i = 0; i < taps.out_size; ++i, w += taps.num_taps, out += 4) {
+    const float* pixel = in + 4 * static_cast<int64_t>(taps.starts[static_cast<size_t>(i)]);
+    Pixel sum = *reinterpret_cast<const Pixel*>(pixel) * w[0];
+    for (int64_t j = 1; j < taps.num_taps; ++j) {
+      sum += *reinterpret_cast<const Pixel*>(pixel + 4 * j) * w[j];
     }
+    *reinterpret_cast<Pixel*>(out) = sum;
   }
 }
 
-void weighted_rows(const float* in, int64_t width, const ResizeTaps& taps, int64_t out_row,
+// Output row `y`: a weighted sum of rows of `row_size` floats.
+void weighted_rows(const float* in, int64_t row_size, const ResizeTaps& taps, int64_t y,
                    float* out) {
-  const float* row = in + taps.starts[static_cast<size_t>(out_row)] * width;
-  for (int64_t j = 0; j < taps.num_taps; ++j, row += width) {
-    const float w = taps.weights[static_cast<size_t>(j * taps.out_size + out_row)];
-    if (j == 0) {
-      for (int64_t i = 0; i < width; ++i) out[i] = row[i] * w;
-    } else {
-      for (int64_t i = 0; i < width; ++i) out[i] += row[i] * w;
-    }
+  const float* row = in + taps.starts[static_cast<size_t>(y)] * row_size;
+  const float* w = taps.weights.data() + y * taps.num_taps;
+  for (int64_t i = 0; i < row_size; ++i) out[i] = row[i] * w[0];
+  for (int64_t j = 1; j < taps.num_taps; ++j) {
+    row += row_size;
+    for (int64_t i = 0; i < row_size; ++i) out[i] += row[i] * w[j];
+  }
+}
+
+void split_planes(const float* pixels, int64_t width, float* r, float* g, float* b) {
+  for (int64_t x = 0; x < width; ++x) {
+    r[x] = pixels[4 * x];
+    g[x] = pixels[4 * x + 1];
+    b[x] = pixels[4 * x + 2];
   }
 }
 
@@ -99,7 +106,7 @@ ResizeTaps antialias_taps(int64_t in_size, int64_t out_size) {
     taps.starts[static_cast<size_t>(i)] = static_cast<int32_t>(start);
     for (int64_t j = 0; j < std::ssize(support.weights); ++j) {
       const int64_t tap = support.first - start + j;
-      taps.weights[static_cast<size_t>(tap * out_size + i)] = support.weights[static_cast<size_t>(j)];
+      taps.weights[static_cast<size_t>(i * num_taps + tap)] = support.weights[static_cast<size_t>(j)];
     }
   }
   return taps;
@@ -108,22 +115,33 @@ ResizeTaps antialias_taps(int64_t in_size, int64_t out_size) {
 AntialiasResize::AntialiasResize(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w)
     : x_(antialias_taps(in_w, out_w)), y_(antialias_taps(in_h, out_h)) {}
 
-void AntialiasResize::run(std::span<const float> in, int64_t channels, std::span<float> out,
+void AntialiasResize::run(const FillRow& fill_row, std::span<float> out,
                           std::vector<float>& scratch) const {
   const int64_t in_h = y_.in_size, in_w = x_.in_size, out_h = y_.out_size, out_w = x_.out_size;
-  WAM_CHECK(std::ssize(in) == channels * in_h * in_w && std::ssize(out) == channels * out_h * out_w);
-  if (in_h == out_h && in_w == out_w) {
-    std::copy(in.begin(), in.end(), out.begin());
-    return;
-  }
-  scratch.resize(static_cast<size_t>(in_h * out_w));
-  for (int64_t c = 0; c < channels; ++c) {
-    const float* plane = in.data() + c * in_h * in_w;
-    for (int64_t y = 0; y < in_h; ++y) resize_row(plane + y * in_w, x_, scratch.data() + y * out_w);
-    float* out_plane = out.data() + c * out_h * out_w;
-    for (int64_t y = 0; y < out_h; ++y) {
-      weighted_rows(scratch.data(), out_w, y_, y, out_plane + y * out_w);
+  const int64_t plane = out_h * out_w, row_size = 4 * out_w;
+  WAM_CHECK(std::ssize(out) == 3 * plane);
+  // Rows resized along x, then one input row, then one output row.
+  const auto scratch_size = static_cast<size_t>((in_h + 1) * row_size + 4 * in_w);
+  if (scratch.size() != scratch_size) scratch.assign(scratch_size, 0.0f);
+  float* narrow = scratch.data();
+  const std::span<float> in_row(narrow + in_h * row_size, static_cast<size_t>(4 * in_w));
+  float* out_row = in_row.data() + in_row.size();
+  for (int64_t y = 0; y < in_h; ++y) {
+    if (in_w == out_w) {
+      fill_row(y, {narrow + y * row_size, static_cast<size_t>(row_size)});
+    } else {
+      fill_row(y, in_row);
+      resize_row(in_row.data(), x_, narrow + y * row_size);
     }
+  }
+  for (int64_t y = 0; y < out_h; ++y) {
+    const float* row = narrow + y * row_size;
+    if (in_h != out_h) {
+      weighted_rows(narrow, row_size, y_, y, out_row);
+      row = out_row;
+    }
+    float* r = out.data() + y * out_w;
+    split_planes(row, out_w, r, r + plane, r + 2 * plane);
   }
 }
 

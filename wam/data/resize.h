@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -10,25 +11,28 @@
 
 namespace wam::data {
 
-// Weighted sums along one side. Output i is the sum over j < num_taps of weights[j][i] times input
-// starts[i] + j; taps are stored tap-major so that neighbouring outputs lie side by side.
+// Weighted sums along one side. Output i is the sum over j < num_taps of weights[i][j] times input
+// starts[i] + j.
 struct ResizeTaps {
   int64_t in_size = 0, out_size = 0, num_taps = 0;
   std::vector<int32_t> starts;  // [out_size], starts[i] + num_taps <= in_size
-  std::vector<float> weights;   // [num_taps, out_size], rows sum to one over taps
+  std::vector<float> weights;   // [out_size, num_taps], rows sum to one
 };
 
 // The triangle filter, stretched when shrinking: F.interpolate(mode="bilinear", antialias=True).
 ResizeTaps antialias_taps(int64_t in_size, int64_t out_size);
 
-// Resizes planar pictures [channels, in_h, in_w] -> [channels, out_h, out_w] with antialias, as
-// torchvision's Resize does; a picture of the right size is copied. Immutable, usable by many
-// threads; each brings its own scratch.
+// Resizes pictures of three channels with antialias, as torchvision's Resize does; a picture of the
+// right size stays as it is. Inside, a pixel is four floats side by side (the fourth unused), so
+// that one pixel is one vector. Immutable, usable by many threads; each brings its own scratch.
 class AntialiasResize {
  public:
+  // Writes input row y as pixels of four floats, [in_w, 4].
+  using FillRow = std::function<void(int64_t y, std::span<float> row)>;
+
   AntialiasResize(int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w);
-  void run(std::span<const float> in, int64_t channels, std::span<float> out,
-           std::vector<float>& scratch) const;
+  // The result is planar: [3, out_h, out_w].
+  void run(const FillRow& fill_row, std::span<float> out, std::vector<float>& scratch) const;
 
  private:
   ResizeTaps x_, y_;

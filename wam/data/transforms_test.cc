@@ -35,6 +35,12 @@ std::vector<float> test_planes(int64_t h, int64_t w) {
   return planes;
 }
 
+void fill_test_row(int64_t y, std::span<float> row) {
+  for (int64_t x = 0; 4 * x < std::ssize(row); ++x)
+    for (int64_t c = 0; c < 3; ++c)
+      row[static_cast<size_t>(4 * x + c)] = static_cast<float>(test_pixel(y, x, c)) / 255.0f;
+}
+
 // Values lie in [0, 1]. Every step (weight, product, sum) of either side rounds to float32 once;
 // torch may fuse products into sums and sum its means in another order.
 double bound(int64_t roundings) {
@@ -50,7 +56,7 @@ void expect_near(std::span<const float> got, const float (&want)[N], double tole
 template <size_t N>
 void expect_antialias(int64_t h, int64_t w, int64_t out_h, int64_t out_w, const float (&want)[N]) {
   std::vector<float> out(static_cast<size_t>(3 * out_h * out_w)), scratch;
-  AntialiasResize(h, w, out_h, out_w).run(test_planes(h, w), 3, out, scratch);
+  AntialiasResize(h, w, out_h, out_w).run(fill_test_row, out, scratch);
   // A weight takes about 6 roundings, of which the sum of the taps' weights is a part.
   const int64_t taps = antialias_taps(h, out_h).num_taps + antialias_taps(w, out_w).num_taps;
   expect_near(out, want, bound(2 * taps + 12));
@@ -81,7 +87,7 @@ TEST(Resize, BilinearEqualsTorch) {
 TEST(Resize, SameSizeIsACopy) {
   const std::vector<float> in = test_planes(6, 7);
   std::vector<float> out(in.size()), scratch;
-  AntialiasResize(6, 7, 6, 7).run(in, 3, out, scratch);
+  AntialiasResize(6, 7, 6, 7).run(fill_test_row, out, scratch);
   EXPECT_EQ(in, out);
 }
 

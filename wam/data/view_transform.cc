@@ -52,34 +52,29 @@ ViewTransform::ViewTransform(const PictureOptions& options, int64_t in_h, int64_
       out_w_(options.view_width),
       draw_(draw),
       resize_(draw.crop.height, draw.crop.width, out_h_, out_w_),
-      cropped_(static_cast<size_t>(3 * draw.crop.height * draw.crop.width)),
       resized_(static_cast<size_t>(3 * out_h_ * out_w_)) {
   const CropBox& crop = draw.crop;
   WAM_CHECK(crop.top >= 0 && crop.left >= 0 && crop.top + crop.height <= in_h &&
             crop.left + crop.width <= in_w);
 }
 
-void ViewTransform::unpack(std::span<const uint8_t> frame) {
+void ViewTransform::unpack_row(std::span<const uint8_t> frame, int64_t y,
+                               std::span<float> row) const {
   const CropBox& crop = draw_.crop;
-  const int64_t pixels = crop.height * crop.width;
-  for (int64_t y = 0; y < crop.height; ++y) {
-    const uint8_t* in = frame.data() + ((crop.top + y) * in_w_ + crop.left) * 3;
-    float* r = cropped_.data() + y * crop.width;
-    float* g = r + pixels;
-    float* b = g + pixels;
-    for (int64_t x = 0; x < crop.width; ++x) {
-      r[x] = static_cast<float>(in[3 * x]) / 255.0f;
-      g[x] = static_cast<float>(in[3 * x + 1]) / 255.0f;
-      b[x] = static_cast<float>(in[3 * x + 2]) / 255.0f;
-    }
+  const uint8_t* in = frame.data() + ((crop.top + y) * in_w_ + crop.left) * 3;
+  float* out = row.data();
+  for (int64_t x = 0; x < crop.width; ++x) {
+    out[4 * x] = static_cast<float>(in[3 * x]) / 255.0f;
+    out[4 * x + 1] = static_cast<float>(in[3 * x + 1]) / 255.0f;
+    out[4 * x + 2] = static_cast<float>(in[3 * x + 2]) / 255.0f;
   }
 }
 
 void ViewTransform::run(std::span<const uint8_t> frame, std::span<uint8_t> view) {
   const auto pixels = static_cast<size_t>(out_h_ * out_w_);
   WAM_CHECK(std::ssize(frame) == in_h_ * in_w_ * 3 && view.size() == pixels * 3);
-  unpack(frame);
-  resize_.run(cropped_, 3, resized_, scratch_);
+  const auto fill = [&](int64_t y, std::span<float> row) { unpack_row(frame, y, row); };
+  resize_.run(fill, resized_, scratch_);
   if (draw_.jitter.any()) {
     const std::span<float> all(resized_);
     apply_jitter(draw_.jitter, {all.subspan(0, pixels), all.subspan(pixels, pixels),

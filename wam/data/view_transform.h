@@ -37,12 +37,12 @@ class ViewTransform {
   void run(std::span<const uint8_t> frame, std::span<uint8_t> view);
 
  private:
-  void unpack(std::span<const uint8_t> frame);
+  void unpack_row(std::span<const uint8_t> frame, int64_t y, std::span<float> row) const;
 
   int64_t in_h_, in_w_, out_h_, out_w_;
   PictureDraw draw_;
   AntialiasResize resize_;
-  std::vector<float> cropped_, resized_, scratch_;  // planar
+  std::vector<float> resized_, scratch_;  // planar; the resizer's
 };
 
 // Frames of every view, each [T, h, w, 3] u8 of one size -> [T, H, W, 3] u8. Throws DataError if
