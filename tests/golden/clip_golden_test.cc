@@ -27,7 +27,8 @@ void check_file(const File& file) {
   });
   run.write("image", image);
   run.run();
-  EXPECT_LE(relative(golden::permuted(run.read("pixels"), {0, 3, 1, 2}), file.f32("out.pixels"), "pixels"),
+  EXPECT_LE(relative(golden::permuted(run.read("pixels"), {0, 3, 1, 2}), file.f32("out.pixels"),
+                     "pixels"),
             kBound);
   EXPECT_LE(relative(run.read("tokens"), file.f32("out.tokens"), "tokens"), kBound);
 }

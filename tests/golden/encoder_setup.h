@@ -10,15 +10,16 @@
 
 namespace wam::golden {
 
-// f32 tensors of the file "<prefix><part name>" into the set's buffers. Parts that a file lacks fail.
+// f32 tensors of the file "<prefix><part name>" into the set's buffers. Parts that a file lacks
+// fail.
 inline void load_frozen(const ParamSet& set, const File& file, Memory& memory) {
   for (const Param& param : set.params()) {
     for (const ParamPart& part : param.parts) {
       ASSERT_TRUE(file.has("param." + part.name)) << part.name;
       const HostTensor value = file.f32("param." + part.name);
       ASSERT_EQ(value.shape().to_string(), part.shape.to_string()) << part.name;
-      memory.write_region(param.region, (param.offset_elements + part.offset_elements) * 4, value.data(),
-                          value.size_bytes());
+      memory.write_region(param.region, (param.offset_elements + part.offset_elements) * 4,
+                          value.data(), value.size_bytes());
     }
   }
 }

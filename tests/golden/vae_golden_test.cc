@@ -34,7 +34,8 @@ HostTensor last_channels(const HostTensor& x, int64_t count) {
   const int64_t all = x.shape()[-1], rows = x.shape().num_rows();
   HostTensor out(DType::kF32, Shape{rows, count});
   for (int64_t row = 0; row < rows; ++row) {
-    std::memcpy(out.as<float>().data() + row * count, x.as<float>().data() + row * all + all - count,
+    std::memcpy(out.as<float>().data() + row * count,
+                x.as<float>().data() + row * all + all - count,
                 static_cast<size_t>(count) * sizeof(float));
   }
   return out.reshaped(Shape{x.shape()[0], x.shape()[1], x.shape()[2], x.shape()[3], count});
@@ -71,7 +72,8 @@ void check_file(const File& file, VaeKind kind) {
   HostTensor first(DType::kF32, Shape{s[0], 1, s[2], s[3], s[4]});
   const int64_t frame = s[2] * s[3] * s[4];
   for (int64_t i = 0; i < s[0]; ++i) {
-    std::copy_n(video.as<float>().begin() + i * s[1] * frame, frame, first.as<float>().begin() + i * frame);
+    std::copy_n(video.as<float>().begin() + i * s[1] * frame, frame,
+                first.as<float>().begin() + i * frame);
   }
   run.write("video", video);
   run.write("first", first);
@@ -98,12 +100,14 @@ TEST(VaeGolden, Wan22) { check_files("vae_wan22", VaeKind::kWan22); }
 
 TEST(VaeGolden, PublishedNormalisation) {
   const char* folder = std::getenv("WAM_GOLDEN_DIR");
-  const auto path = std::filesystem::path(folder == nullptr ? "" : folder) / "vae_normalisation.json";
+  const auto path =
+      std::filesystem::path(folder == nullptr ? "" : folder) / "vae_normalisation.json";
   std::FILE* file = std::fopen(path.c_str(), "r");
   if (file == nullptr) GTEST_SKIP() << "no vae_normalisation.json in WAM_GOLDEN_DIR";
   const nlohmann::json j = nlohmann::json::parse(file);
   std::fclose(file);
-  for (const auto& [key, config] : {std::pair{"wan21", vae_wan21()}, std::pair{"wan22", vae_wan22()}}) {
+  for (const auto& [key, config] :
+       {std::pair{"wan21", vae_wan21()}, std::pair{"wan22", vae_wan22()}}) {
     EXPECT_EQ(config.mean, j.at(key).at("mean").get<std::vector<double>>());
     EXPECT_EQ(config.std, j.at(key).at("std").get<std::vector<double>>());
   }

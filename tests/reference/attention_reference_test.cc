@@ -102,17 +102,22 @@ HostTensor side_by_side(const std::vector<HostTensor>& parts) {
 }
 
 // sum(out * dout) has gradient dout at out.
-ValueId loss_of(Builder& b, ValueId out, ValueId dout) { return sum_rows(b, mul(b, out, dout), Shape{}); }
+ValueId loss_of(Builder& b, ValueId out, ValueId dout) {
+  return sum_rows(b, mul(b, out, dout), Shape{});
+}
 
 Tensors run_block(const HostTensor& qkv, const HostTensor& dout, int64_t heads, double scale,
                   const std::vector<AttentionRect>& rects, int threads = 0) {
-  return reference::run_graph({{"qkv", qkv}, {"dout", dout}}, [&](Builder& b, reference::Values& in) {
-    const AttentionResult r = block_attention(b, in["qkv"], heads, scale, rects);
-    const ValueId wrt[] = {in["qkv"]};
-    b.graph().add_output("out", r.out);
-    b.graph().add_output("lse", r.lse);
-    b.graph().add_output("dqkv", gradients(b, loss_of(b, r.out, in["dout"]), wrt)[0]);
-  }, threads);
+  return reference::run_graph(
+      {{"qkv", qkv}, {"dout", dout}},
+      [&](Builder& b, reference::Values& in) {
+        const AttentionResult r = block_attention(b, in["qkv"], heads, scale, rects);
+        const ValueId wrt[] = {in["qkv"]};
+        b.graph().add_output("out", r.out);
+        b.graph().add_output("lse", r.lse);
+        b.graph().add_output("dqkv", gradients(b, loss_of(b, r.out, in["dout"]), wrt)[0]);
+      },
+      threads);
 }
 
 void check_block(const Sizes& z, const std::vector<AttentionRect>& rects) {
@@ -129,9 +134,10 @@ void check_block(const Sizes& z, const std::vector<AttentionRect>& rects) {
     }
     return false;
   };
-  const Dense want = dense_attention(z, scale, q, k, v, dout, [&](int64_t, int64_t, int64_t i, int64_t j) {
-    return allowed(i, j) ? 0 : -std::numeric_limits<double>::infinity();
-  });
+  const Dense want =
+      dense_attention(z, scale, q, k, v, dout, [&](int64_t, int64_t, int64_t i, int64_t j) {
+        return allowed(i, j) ? 0 : -std::numeric_limits<double>::infinity();
+      });
   const HostTensor want_grad = side_by_side({want.dq, want.dk, want.dv});
   for (const DType dtype : {DType::kF64, DType::kF32}) {
     const double bound = dtype == DType::kF64 ? kDoubleBound : kFloatBound;
@@ -146,18 +152,23 @@ void check_block(const Sizes& z, const std::vector<AttentionRect>& rects) {
 std::vector<AttentionRect> training_rects(int64_t blocks, int64_t s, int64_t a) {
   const int64_t n = (2 * blocks + 1) * s, actions = 2 * n, states = actions + blocks * a;
   std::vector<AttentionRect> rects = {{0, s, {{0, s}}}};
-  for (int64_t i = 0; i < blocks; ++i) rects.push_back({s + 2 * i * s, s + 2 * (i + 1) * s, {{0, s + 2 * (i + 1) * s}}});
+  for (int64_t i = 0; i < blocks; ++i)
+    rects.push_back({s + 2 * i * s, s + 2 * (i + 1) * s, {{0, s + 2 * (i + 1) * s}}});
   rects.push_back({n, n + s, {{n, n + s}}});
   const auto keys = [&](int64_t i) {
     const int64_t noisy = n + s + 2 * i * s, action = actions + i * a;
-    return std::vector<KeyRange>{{0, s + 2 * i * s}, {noisy, noisy + 2 * s}, {action, action + a},
+    return std::vector<KeyRange>{{0, s + 2 * i * s},
+                                 {noisy, noisy + 2 * s},
+                                 {action, action + a},
                                  {states + i, states + i + 1}};
   };
   for (int64_t i = 0; i < blocks; ++i) {
     rects.push_back({n + s + 2 * i * s, n + s + 2 * (i + 1) * s, keys(i)});
   }
-  for (int64_t i = 0; i < blocks; ++i) rects.push_back({actions + i * a, actions + (i + 1) * a, keys(i)});
-  for (int64_t i = 0; i < blocks; ++i) rects.push_back({states + i, states + i + 1, {{states + i, states + i + 1}}});
+  for (int64_t i = 0; i < blocks; ++i)
+    rects.push_back({actions + i * a, actions + (i + 1) * a, keys(i)});
+  for (int64_t i = 0; i < blocks; ++i)
+    rects.push_back({states + i, states + i + 1, {{states + i, states + i + 1}}});
   return rects;
 }
 
@@ -183,8 +194,10 @@ TEST(BlockAttention, BitsDoNotDependOnThreads) {
   const int64_t length = rects.back().q_end;
   const HostTensor qkv = normals(Shape{2, length, 3 * 3 * 16}, 5, DType::kF32);
   const HostTensor dout = normals(Shape{2, length, 3 * 16}, 6, DType::kF32);
-  const Tensors one = run_block(qkv, dout, 3, 0.25, rects, 1), two = run_block(qkv, dout, 3, 0.25, rects, 2);
-  for (const char* name : {"out", "lse", "dqkv"}) EXPECT_TRUE(same_bits(one.at(name), two.at(name))) << name;
+  const Tensors one = run_block(qkv, dout, 3, 0.25, rects, 1),
+                two = run_block(qkv, dout, 3, 0.25, rects, 2);
+  for (const char* name : {"out", "lse", "dqkv"})
+    EXPECT_TRUE(same_bits(one.at(name), two.at(name))) << name;
 }
 
 TEST(BlockAttention, LargeScoresStayFinite) {
@@ -202,7 +215,8 @@ struct Biases {
 
 void check_attention(const Sizes& z, double scale, const Biases& with) {
   const Shape qs{z.batch, z.queries, z.width()}, ks{z.batch, z.keys, z.width()};
-  const HostTensor q = normals(qs, 1), k = normals(ks, 2), v = normals(ks, 3), dout = normals(qs, 4);
+  const HostTensor q = normals(qs, 1), k = normals(ks, 2), v = normals(ks, 3),
+                   dout = normals(qs, 4);
   HostTensor key = normals(with.key_batched ? Shape{z.batch, z.keys} : Shape{z.keys}, 5);
   HostTensor pair = normals(Shape{z.heads, z.queries, z.keys}, 6);
   // A masked stretch longer than a tile of keys, and single masked pairs; key 0 stays.
@@ -218,7 +232,8 @@ void check_attention(const Sizes& z, double scale, const Biases& with) {
   }
   const auto bias = [&](int64_t b, int64_t h, int64_t i, int64_t j) {
     double sum = 0;
-    if (with.key) sum += key.as<double>()[static_cast<size_t>((with.key_batched ? b * z.keys : 0) + j)];
+    if (with.key)
+      sum += key.as<double>()[static_cast<size_t>((with.key_batched ? b * z.keys : 0) + j)];
     if (with.pair) sum += pair.as<double>()[static_cast<size_t>((h * z.queries + i) * z.keys + j)];
     return sum;
   };
@@ -226,22 +241,26 @@ void check_attention(const Sizes& z, double scale, const Biases& with) {
   const HostTensor want_dkv = side_by_side({want.dk, want.dv});
   for (const DType dtype : {DType::kF64, DType::kF32}) {
     const double bound = dtype == DType::kF64 ? kDoubleBound : kFloatBound;
-    Tensors inputs = {{"q", q.to(dtype)}, {"kv", side_by_side({k, v}).to(dtype)}, {"dout", dout.to(dtype)}};
+    Tensors inputs = {
+        {"q", q.to(dtype)}, {"kv", side_by_side({k, v}).to(dtype)}, {"dout", dout.to(dtype)}};
     if (with.key) inputs["key"] = key.to(dtype);
     if (with.pair) inputs["pair"] = pair.to(dtype);
     const auto run = [&](int threads) {
-      return reference::run_graph(inputs, [&](Builder& b, reference::Values& in) {
-        Attention options{.heads = z.heads, .scale = scale};
-        if (with.key) options.key_bias = in["key"];
-        if (with.pair) options.pair_bias = in["pair"];
-        const AttentionResult r = attention(b, in["q"], in["kv"], options);
-        const ValueId wrt[] = {in["q"], in["kv"]};
-        const std::vector<ValueId> grads = gradients(b, loss_of(b, r.out, in["dout"]), wrt);
-        b.graph().add_output("out", r.out);
-        b.graph().add_output("lse", r.lse);
-        b.graph().add_output("dq", grads[0]);
-        b.graph().add_output("dkv", grads[1]);
-      }, threads);
+      return reference::run_graph(
+          inputs,
+          [&](Builder& b, reference::Values& in) {
+            Attention options{.heads = z.heads, .scale = scale};
+            if (with.key) options.key_bias = in["key"];
+            if (with.pair) options.pair_bias = in["pair"];
+            const AttentionResult r = attention(b, in["q"], in["kv"], options);
+            const ValueId wrt[] = {in["q"], in["kv"]};
+            const std::vector<ValueId> grads = gradients(b, loss_of(b, r.out, in["dout"]), wrt);
+            b.graph().add_output("out", r.out);
+            b.graph().add_output("lse", r.lse);
+            b.graph().add_output("dq", grads[0]);
+            b.graph().add_output("dkv", grads[1]);
+          },
+          threads);
     };
     const Tensors got = run(1);
     EXPECT_LE(relative(got.at("out"), want.out), bound);
@@ -256,9 +275,11 @@ void check_attention(const Sizes& z, double scale, const Biases& with) {
 }
 
 TEST(Attention, MatchesDenseAttention) {
-  for (const auto& [queries, keys] : {std::pair{1, 1}, {1, 300}, {5, 2}, {64, 256}, {65, 257}, {70, 600}}) {
-    for (const Biases& with : {Biases{}, Biases{.key = true}, Biases{.key = true, .key_batched = true},
-                               Biases{.pair = true}, Biases{true, true, true}}) {
+  for (const auto& [queries, keys] :
+       {std::pair{1, 1}, {1, 300}, {5, 2}, {64, 256}, {65, 257}, {70, 600}}) {
+    for (const Biases& with :
+         {Biases{}, Biases{.key = true}, Biases{.key = true, .key_batched = true},
+          Biases{.pair = true}, Biases{true, true, true}}) {
       SCOPED_TRACE(testing::Message() << queries << " x " << keys << " bias " << with.key
                                       << with.key_batched << with.pair);
       check_attention({2, queries, keys, 2, 8}, 0.4, with);
@@ -284,13 +305,13 @@ TEST(Attention, BadShapesAreRefused) {
 
 TEST(BlockAttention, BadRectanglesAreRefused) {
   const std::vector<std::vector<AttentionRect>> bad = {
-      {},                                     // covers nothing
-      {{0, 3, {{0, 4}}}},                     // query 3 missing
-      {{0, 4, {}}},                           // no keys
-      {{0, 4, {{0, 5}}}},                     // key past the end
-      {{0, 4, {{2, 3}, {1, 2}}}},             // keys out of order
-      {{0, 4, {{0, 2}, {1, 3}}}},             // keys overlap
-      {{0, 2, {{0, 4}}}, {1, 4, {{0, 4}}}},   // queries overlap
+      {},                                    // covers nothing
+      {{0, 3, {{0, 4}}}},                    // query 3 missing
+      {{0, 4, {}}},                          // no keys
+      {{0, 4, {{0, 5}}}},                    // key past the end
+      {{0, 4, {{2, 3}, {1, 2}}}},            // keys out of order
+      {{0, 4, {{0, 2}, {1, 3}}}},            // keys overlap
+      {{0, 2, {{0, 4}}}, {1, 4, {{0, 4}}}},  // queries overlap
       {{0, 4, {{-1, 2}}}},
   };
   for (const auto& rects : bad) EXPECT_THROW(check_rects(rects, 4), GraphError);

@@ -48,7 +48,8 @@ inline Tensors run_graph(const Tensors& inputs, const std::function<void(Builder
   executor->run();
   omp_set_num_threads(saved);
   Tensors outputs;
-  for (const NamedOperand& output : program.outputs) outputs[output.name] = executor->read(output.name);
+  for (const NamedOperand& output : program.outputs)
+    outputs[output.name] = executor->read(output.name);
   return outputs;
 }
 

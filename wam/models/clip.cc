@@ -30,7 +30,8 @@ const ParamInit kZeros{.kind = InitKind::kZeros};
 const ParamInit kOnes{.kind = InitKind::kOnes};
 const ParamInit kSmall{.kind = InitKind::kNormal, .scale = 0.02};
 
-ValueId channel_constant(Builder& b, const double (&values)[3], const std::string& name, DType dtype) {
+ValueId channel_constant(Builder& b, const double (&values)[3], const std::string& name,
+                         DType dtype) {
   HostTensor data(DType::kF64, Shape{3});
   std::ranges::copy(values, data.as<double>().begin());
   return b.graph().add_constant(data.to(dtype), name);
@@ -55,8 +56,9 @@ class Clip {
     ValueId x = reshape(b_, pixels, Shape{batch, side, p, side, p, 3});
     x = permute(b_, x, {0, 1, 3, 5, 2, 4});
     x = reshape(b_, x, Shape{batch, side * side, 3 * p * p});
-    const ValueId weight = params_.param("patch_embedding.weight", Shape{dim, 3 * p * p},
-                                         Shape{dim, 3, p, p}, {InitKind::kXavierUniform, 1, 3 * p * p});
+    const ValueId weight =
+        params_.param("patch_embedding.weight", Shape{dim, 3 * p * p}, Shape{dim, 3, p, p},
+                      {InitKind::kXavierUniform, 1, 3 * p * p});
     x = linear(b_, x, weight, {});
     const int64_t tokens = config_.tokens();
     const ValueId cls = params_.param("cls_embedding", Shape{1, dim}, Shape{1, 1, dim}, kSmall);
@@ -93,7 +95,8 @@ class Clip {
   ValueId norm(const std::string& name, ValueId x, int block) {
     const Shape shape{config_.dim};
     const ValueId weight = params_.param(name + ".weight", shape, kOnes, block);
-    return layer_norm(b_, x, kNormEps, weight, params_.param(name + ".bias", shape, kZeros, block)).y;
+    return layer_norm(b_, x, kNormEps, weight, params_.param(name + ".bias", shape, kZeros, block))
+        .y;
   }
 
   ParamUser& params_;
@@ -120,7 +123,8 @@ void check(const ClipConfig& c) {
       {"image_size", c.image_size}, {"patch_size", c.patch_size}, {"dim", c.dim},
       {"mlp_ratio", c.mlp_ratio},   {"heads", c.heads},           {"layers", c.layers}};
   for (const auto& [name, value] : sizes) {
-    if (value <= 0) fail(std::string(name) + " is not positive", std::to_string(value), "1 or more");
+    if (value <= 0)
+      fail(std::string(name) + " is not positive", std::to_string(value), "1 or more");
   }
   check_divides("patch_size does not divide image_size", c.image_size, c.patch_size);
   check_divides("heads do not divide dim", c.dim, c.heads);
@@ -130,7 +134,8 @@ ValueId clip_preprocess(Builder& b, const ClipConfig& config, ValueId pictures) 
   check(config);
   const ScopeGuard scope(b, {.label = "clip.preprocess"});
   const DType dtype = b.dtype(pictures);
-  ValueId x = resize_image(b, pictures, config.image_size, config.image_size, ResizeFilter::kBicubic);
+  ValueId x =
+      resize_image(b, pictures, config.image_size, config.image_size, ResizeFilter::kBicubic);
   x = sub(b, scale(b, x, 0.5, 0.5), channel_constant(b, kPixelMean, "clip_pixel_mean", dtype));
   double inverse[3];
   for (size_t i = 0; i < 3; ++i) inverse[i] = 1 / kPixelStd[i];

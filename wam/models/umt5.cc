@@ -20,8 +20,8 @@ namespace wam {
 namespace {
 
 constexpr double kNormEps = 1e-6;
-// Added to the scores of padded keys: their probability rounds to 0, and, unlike with -inf, 1 - mask
-// times it is 0 for tokens.
+// Added to the scores of padded keys: their probability rounds to 0, and, unlike with -inf, 1 -
+// mask times it is 0 for tokens.
 constexpr double kMasked = 1e30;
 
 const ParamInit kXavier{.kind = InitKind::kXavierUniform};
@@ -30,7 +30,11 @@ const ParamInit kOnes{.kind = InitKind::kOnes};
 class Umt5 {
  public:
   Umt5(ParamUser& params, const Umt5Config& config, int64_t length)
-      : params_(params), b_(params.builder()), config_(config), length_(length), buckets_(buckets()) {}
+      : params_(params),
+        b_(params.builder()),
+        config_(config),
+        length_(length),
+        buckets_(buckets()) {}
 
   ValueId run(ValueId ids, ValueId mask) {
     const ValueId key_bias = scale(b_, mask, kMasked, -kMasked);
@@ -116,11 +120,12 @@ void check(const Umt5Config& c) {
       {"vocab", c.vocab}, {"dim", c.dim},       {"dim_attn", c.dim_attn},
       {"heads", c.heads}, {"layers", c.layers}, {"dim_ffn", c.dim_ffn}};
   for (const auto& [name, value] : sizes) {
-    if (value <= 0) fail(std::string(name) + " is not positive", std::to_string(value), "1 or more");
+    if (value <= 0)
+      fail(std::string(name) + " is not positive", std::to_string(value), "1 or more");
   }
   if (c.dim_attn % c.heads != 0) {
-    fail("heads do not divide dim_attn", std::to_string(c.dim_attn) + " / " + std::to_string(c.heads),
-         "a whole number");
+    fail("heads do not divide dim_attn",
+         std::to_string(c.dim_attn) + " / " + std::to_string(c.heads), "a whole number");
   }
   if (c.num_buckets < 4 || c.num_buckets % 4 != 0 || c.max_distance <= c.num_buckets / 4) {
     fail("bad relative position buckets",
@@ -134,9 +139,9 @@ int32_t relative_bucket(int64_t distance, int64_t num_buckets, int64_t max_dista
   const int64_t size = std::abs(distance), base = distance > 0 ? half : 0;
   if (size < exact) return static_cast<int32_t>(base + size);
   // In float32, as the published encoder computes it: the floor decides at powers of two.
-  const float ratio = std::log(static_cast<float>(size) / static_cast<float>(exact)) /
-                      static_cast<float>(std::log(static_cast<double>(max_distance) /
-                                                  static_cast<double>(exact)));
+  const float ratio =
+      std::log(static_cast<float>(size) / static_cast<float>(exact)) /
+      static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
   const int64_t above = exact + static_cast<int64_t>(ratio * static_cast<float>(half - exact));
   return static_cast<int32_t>(base + std::min(above, half - 1));
 }

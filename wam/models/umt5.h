@@ -12,8 +12,8 @@ struct Umt5Config {
   int64_t dim_ffn = 10240;
   int64_t heads = 64;
   int64_t layers = 24;
-  int64_t num_buckets = 32;     // of relative positions, both directions together
-  int64_t max_distance = 128;   // from here on all distances share a bucket
+  int64_t num_buckets = 32;    // of relative positions, both directions together
+  int64_t max_distance = 128;  // from here on all distances share a bucket
 };
 
 // The XXL encoder that the published models use.
@@ -25,8 +25,8 @@ struct Umt5Output {
   ValueId hidden;  // [B, L, dim] ft, all positions
   ValueId prompt;  // the same, zero where mask is 0: what conditions the transformer
 };
-// ids i32 [B, L] in [0, vocab); mask st [B, L], 1 for tokens and 0 for padding (at least one 1 a row).
-// Padded keys take no part in attention.
+// ids i32 [B, L] in [0, vocab); mask st [B, L], 1 for tokens and 0 for padding (at least one 1 a
+// row). Padded keys take no part in attention.
 Umt5Output build_umt5(ParamUser& params, const Umt5Config& config, ValueId ids, ValueId mask);
 
 // Bucket of the distance key minus query: half of the buckets for positive distances; in each half

@@ -6,16 +6,16 @@
 
 namespace wam {
 
-// video st [B, T, H, W, 3] in [-1, 1] -> latents st [B, F, h, w, z]: the mean, normalised per channel
-// (no sampling). T, H, W as check_clip() demands. ConfigError otherwise.
+// video st [B, T, H, W, 3] in [-1, 1] -> latents st [B, F, h, w, z]: the mean, normalised per
+// channel (no sampling). T, H, W as check_clip() demands. ConfigError otherwise.
 ValueId vae_encode(ParamUser& params, const VaeConfig& config, ValueId video);
 
 // Latents as vae_encode() gives them -> video st [B, T, H, W, 3], not clamped.
 ValueId vae_decode(ParamUser& params, const VaeConfig& config, ValueId latents);
 
-// The first-frame condition `y` of the image-to-video transformer: 4 mask channels, 1 at latent frame
-// 0 and 0 elsewhere, then the latents of (first frame, then frames - 1 mid-grey ones).
-// first st [B, 1, H, W, 3] -> st [B, F, h, w, 4 + z].
+// The first-frame condition `y` of the image-to-video transformer: 4 mask channels, 1 at latent
+// frame 0 and 0 elsewhere, then the latents of (first frame, then frames - 1 mid-grey ones). first
+// st [B, 1, H, W, 3] -> st [B, F, h, w, 4 + z].
 inline constexpr int64_t kConditionMaskChannels = 4;
 ValueId vae_first_frame_condition(ParamUser& params, const VaeConfig& config, ValueId first,
                                   int64_t frames);

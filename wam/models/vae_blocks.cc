@@ -56,8 +56,8 @@ ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64
                 {.pad = {k - 1, 0, half, half, half, half}});
 }
 
-ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t before,
-                  int64_t stride) {
+ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
+                  int64_t before, int64_t stride) {
   const ValueId weight = time_weight(params, name, channels(params, x), out);
   return conv3d(params.builder(), x, weight, bias(params, name, out),
                 {.stride = {stride, 1, 1}, .pad = {before, 0, 0, 0, 0, 0}});
@@ -116,7 +116,8 @@ ValueId middle(ParamUser& params, const std::string& name, ValueId x) {
 }
 
 ValueId head(ParamUser& params, const std::string& name, ValueId x, int64_t out) {
-  return causal_conv(params, name + ".head.2", norm(params, name + ".head.0", x, /*silu=*/true), out);
+  return causal_conv(params, name + ".head.2", norm(params, name + ".head.0", x, /*silu=*/true),
+                     out);
 }
 
 void declare_time_conv(ParamUser& params, const std::string& name, int64_t in, int64_t out) {
@@ -140,6 +141,8 @@ ValueId denormalise(Builder& b, const VaeConfig& config, ValueId x) {
   return add(b, x, channel_constant(b, config.mean, "latent_mean", dtype));
 }
 
-ValueId frames(Builder& b, ValueId x, int64_t begin, int64_t end) { return slice(b, x, 1, begin, end); }
+ValueId frames(Builder& b, ValueId x, int64_t begin, int64_t end) {
+  return slice(b, x, 1, begin, end);
+}
 
 }  // namespace wam::vae

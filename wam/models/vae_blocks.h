@@ -1,5 +1,5 @@
-// Layers shared by the encoder and the decoder of the Wan autoencoders. Channels last: x [B, T, H, W, C]
-// of the parameters' type. Names are those of the checkpoints.
+// Layers shared by the encoder and the decoder of the Wan autoencoders. Channels last: x [B, T, H,
+// W, C] of the parameters' type. Names are those of the checkpoints.
 #pragma once
 
 #include <string>
@@ -10,18 +10,22 @@
 namespace wam::vae {
 
 // Kernel k x k x k with zeros before the first frame and around pictures: nothing of the future.
-ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t k = 3);
+ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
+                    int64_t k = 3);
 // Kernel k along time alone; no padding after, `before` zero frames before.
-ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t before,
-                  int64_t stride);
+ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
+                  int64_t before, int64_t stride);
 // 3 x 3 on each frame. Stride 1: zeros all around; stride 2: zeros right and below only.
-ValueId picture_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t stride);
+ValueId picture_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
+                     int64_t stride);
 // 1 x 1 x 1, a product with a matrix; `stored` are the trailing dims of size 1 in the checkpoint.
-ValueId pointwise(ParamUser& params, const std::string& name, ValueId x, int64_t out, int stored = 3);
+ValueId pointwise(ParamUser& params, const std::string& name, ValueId x, int64_t out,
+                  int stored = 3);
 // "<name>.gamma" has `stored` trailing dims of size 1.
 ValueId norm(ParamUser& params, const std::string& name, ValueId x, bool silu, int stored = 3);
 
-// norm, SiLU, conv, norm, SiLU, conv, plus x, which goes through a pointwise where the width changes.
+// norm, SiLU, conv, norm, SiLU, conv, plus x, which goes through a pointwise where the width
+// changes.
 ValueId residual_block(ParamUser& params, const std::string& name, ValueId x, int64_t out);
 // Each pixel of a frame attends to all pixels of the frame, one head.
 ValueId frame_attention(ParamUser& params, const std::string& name, ValueId x);

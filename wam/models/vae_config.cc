@@ -19,8 +19,8 @@ void check_positive(const char* name, int64_t value) {
   if (value <= 0) fail(std::string(name) + " is not positive", std::to_string(value), "1 or more");
 }
 
-// An averaging or duplicating shortcut works on groups: one width times the block must be a multiple
-// of the other.
+// An averaging or duplicating shortcut works on groups: one width times the block must be a
+// multiple of the other.
 void check_groups(int64_t numerator, int64_t denominator, const char* which) {
   if (numerator % denominator == 0) return;
   fail(std::string(which) + " does not divide into groups",

@@ -13,9 +13,9 @@ enum class VaeKind : uint8_t {
 
 struct VaeConfig {
   VaeKind kind = VaeKind::kWan22;
-  int64_t dim = 160;      // width of the encoder's first stage
-  int64_t dec_dim = 256;  // of the decoder's last; Wan2.1: equal to dim
-  int64_t z_dim = 48;     // latent channels
+  int64_t dim = 160;                             // width of the encoder's first stage
+  int64_t dec_dim = 256;                         // of the decoder's last; Wan2.1: equal to dim
+  int64_t z_dim = 48;                            // latent channels
   std::vector<int64_t> dim_mult = {1, 2, 4, 4};  // width of each stage in units of dim
   int64_t num_res_blocks = 2;                    // a stage of the encoder; the decoder has one more
   // Which of the down-samplings after the stages but the last also halve time.
@@ -39,8 +39,8 @@ VaeConfig vae_wan22();  // dim 160, dec_dim 256, z 48, stride 16
 // Throws ConfigError for sizes that are not positive, lists of other lengths, a std that is not
 // positive, or widths that the shortcuts cannot average or duplicate evenly.
 void check(const VaeConfig& config);
-// Throws ConfigError if a clip of this size cannot be encoded: frames other than 1 plus a multiple of
-// the temporal stride, sides that the spatial stride does not divide.
+// Throws ConfigError if a clip of this size cannot be encoded: frames other than 1 plus a multiple
+// of the temporal stride, sides that the spatial stride does not divide.
 void check_clip(const VaeConfig& config, int64_t frames, int64_t height, int64_t width);
 
 }  // namespace wam

@@ -90,7 +90,8 @@ class Encoder {
     if (config_.kind == VaeKind::kWan22) {
       return list + std::to_string(stage) + ".downsamples." + std::to_string(layer);
     }
-    return list + std::to_string(static_cast<int64_t>(stage) * (config_.num_res_blocks + 1) + layer);
+    return list +
+           std::to_string(static_cast<int64_t>(stage) * (config_.num_res_blocks + 1) + layer);
   }
 
   ParamUser& params_;
@@ -121,8 +122,8 @@ ValueId vae_first_frame_condition(ParamUser& params, const VaeConfig& config, Va
   HostTensor mask = HostTensor::zeros(DType::kF32, Shape{s[1], s[2], s[3], kConditionMaskChannels});
   std::fill_n(mask.as<float>().begin(), frame, 1.0f);
   const ValueId one = b.graph().add_constant(mask.to(b.dtype(latents)), "first_frame_mask");
-  const ValueId masks = broadcast_rows(
-      b, one, Shape{s[0], s[1], s[2], s[3], kConditionMaskChannels});
+  const ValueId masks =
+      broadcast_rows(b, one, Shape{s[0], s[1], s[2], s[3], kConditionMaskChannels});
   return concat(b, {masks, latents}, -1);
 }
 

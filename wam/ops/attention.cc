@@ -1,6 +1,5 @@
 #include "wam/ops/attention.h"
 
-#include "wam/base/error.h"
 #include "wam/ops/op_list.h"
 #include "wam/ops/rules.h"
 
@@ -55,10 +54,7 @@ std::vector<TensorType> infer_grad(const OpArgs& args) {
 }
 
 std::vector<ValueId> backward(const BackwardArgs& args) {
-  if (args.output_grads[1].valid()) {
-    throw GraphError({.where = "attention", .what = "a gradient flows into lse",
-                      .expected = "lse read by the backward alone"});
-  }
+  rules::no_output_gradient(args, 1, "attention");
   std::vector<ValueId> inputs = {args.output_grads[0], args.outputs[0], args.outputs[1]};
   inputs.insert(inputs.end(), args.inputs.begin(), args.inputs.end());
   std::vector<ValueId> grads = args.builder.emit(attention_grad_op, inputs, args.attrs);
@@ -85,11 +81,8 @@ OpCost grad_cost(const OpArgs& args, std::span<const TensorType> outputs) {
 
 }  // namespace
 
-const OpDef attention_op = {.name = "attention",
-                            .infer = infer,
-                            .backward = backward,
-                            .cost = cost,
-                            .traits = kMatrix};
+const OpDef attention_op = {
+    .name = "attention", .infer = infer, .backward = backward, .cost = cost, .traits = kMatrix};
 const OpDef attention_grad_op = {
     .name = "attention_grad", .infer = infer_grad, .cost = grad_cost, .traits = kMatrix};
 

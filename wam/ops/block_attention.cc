@@ -1,6 +1,5 @@
 #include "wam/ops/block_attention.h"
 
-#include "wam/base/error.h"
 #include "wam/ops/op_list.h"
 #include "wam/ops/rules.h"
 
@@ -33,15 +32,13 @@ std::vector<TensorType> infer_grad(const OpArgs& args) {
   rules::count(args, 4, 4);
   const TensorType out = out_type(args, 3);
   rules::demand(args.inputs[0] == out && args.inputs[1] == out, args, "do and o of o's type");
-  rules::demand(args.inputs[2] == lse_type(args, out), args, "lse [B, H, L] of the statistics type");
+  rules::demand(args.inputs[2] == lse_type(args, out), args,
+                "lse [B, H, L] of the statistics type");
   return {args.inputs[3]};
 }
 
 std::vector<ValueId> backward(const BackwardArgs& args) {
-  if (args.output_grads[1].valid()) {
-    throw GraphError({.where = "block_attention", .what = "a gradient flows into lse",
-                      .expected = "lse read by the backward alone"});
-  }
+  rules::no_output_gradient(args, 1, "block_attention");
   return {args.builder.emit1(
       block_attention_grad_op,
       {args.output_grads[0], args.outputs[0], args.outputs[1], args.inputs[0]}, args.attrs)};
@@ -49,7 +46,8 @@ std::vector<ValueId> backward(const BackwardArgs& args) {
 
 OpCost pair_cost(const OpArgs& args, std::span<const TensorType> outputs, double products) {
   const Shape& out = args.inputs.size() == 1 ? outputs[0].shape : args.inputs[0].shape;
-  const double pairs = static_cast<double>(num_pairs(parse_rects(args.attrs.integers("rects"), out[1])));
+  const double pairs =
+      static_cast<double>(num_pairs(parse_rects(args.attrs.integers("rects"), out[1])));
   OpCost cost;
   cost.flops = 2.0 * products * static_cast<double>(out[0]) * static_cast<double>(out[2]) * pairs;
   for (const TensorType& type : args.inputs) cost.bytes += static_cast<double>(type.size_bytes());

@@ -2,8 +2,12 @@
 
 #include <string>
 
+#include "wam/ops/concat.h"
 #include "wam/ops/op_list.h"
+#include "wam/ops/rms_norm.h"
+#include "wam/ops/rope.h"
 #include "wam/ops/rules.h"
+#include "wam/ops/slice.h"
 
 namespace wam {
 namespace {
@@ -57,6 +61,20 @@ std::vector<ValueId> backward(const BackwardArgs& args) {
   return grads;
 }
 
+std::vector<ValueId> decompose(Builder& b, std::span<const ValueId> inputs, const Attrs& attrs) {
+  const int64_t parts = attrs.integer("parts"), normed = attrs.integer("normed");
+  const int64_t width = b.shape(inputs[0])[2] / parts;
+  std::vector<ValueId> results;
+  for (int64_t part = 0; part < normed; ++part) {
+    const ValueId x = slice(b, inputs[0], 2, part * width, (part + 1) * width);
+    ValueId y = rms_norm(b, x, inputs[static_cast<size_t>(part) + 1], attrs.real("eps"));
+    if (attrs.flag("rope")) y = rope(b, y, inputs.back(), attrs.integer("heads"));
+    results.push_back(y);
+  }
+  if (normed < parts) results.push_back(slice(b, inputs[0], 2, normed * width, parts * width));
+  return {concat(b, results, 2)};
+}
+
 // Normalised channels: square, sum, two products; rotated ones: two products and a sum each.
 OpCost forward_cost(const OpArgs& args, std::span<const TensorType> outputs) {
   const double rows = static_cast<double>(outputs[0].shape.num_rows());
@@ -81,6 +99,7 @@ OpCost grad_cost(const OpArgs& args, std::span<const TensorType> outputs) {
 const OpDef qk_norm_rope_op = {.name = "qk_norm_rope",
                                .infer = infer,
                                .backward = backward,
+                               .decompose = decompose,
                                .cost = forward_cost,
                                .in_place = {{0, 0}},
                                .traits = kReduction};

@@ -3,7 +3,8 @@
 //   RMSNorm over the whole D, times weights[part] [D], then, with a table, rope over `heads` heads.
 // Self-attention: parts 3, two weights, table. Cross-attention queries: parts 1, one weight; keys
 // and values: parts 2, one weight. May be written in place of x.
-// Gradient op: inputs dy, x, weights..., (table); outputs dx, dweights... [D] in the statistics type.
+// Gradient op: inputs dy, x, weights..., (table); outputs dx, dweights... [D] in the statistics
+// type.
 #pragma once
 
 #include <span>

@@ -14,8 +14,7 @@ std::vector<TensorType> infer(const OpArgs& args) {
   const int64_t queries = args.attrs.integer("queries"), keys = args.attrs.integer("keys");
   rules::demand(queries > 0 && keys > 0, args, "attributes queries and keys above 0");
   rules::shape(args, 1, Shape{queries + keys - 1});
-  return {{rules::grad_dtype(args.inputs[0].dtype),
-           Shape{args.inputs[0].shape[1], queries, keys}}};
+  return {{rules::grad_dtype(args.inputs[0].dtype), Shape{args.inputs[0].shape[1], queries, keys}}};
 }
 
 }  // namespace

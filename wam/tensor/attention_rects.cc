@@ -63,7 +63,8 @@ void check_rects(std::span<const AttentionRect> rects, int64_t length) {
     int64_t last = 0;
     for (const KeyRange& range : rect.keys) {
       if (range.begin < last || range.end <= range.begin || range.end > length) {
-        fail("key range out of order or bounds", queries + ", keys " + range_text(range.begin, range.end),
+        fail("key range out of order or bounds",
+             queries + ", keys " + range_text(range.begin, range.end),
              "ascending, disjoint, in " + range_text(0, length));
       }
       last = range.end;

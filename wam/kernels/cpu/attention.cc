@@ -7,14 +7,14 @@ namespace {
 struct Sizes {
   int64_t batch, queries, keys, heads, d;
   double scale;
-  int key_bias, pair_bias;     // input index or -1
-  int64_t key_bias_batch;      // elements between samples; 0 if shared
+  int key_bias, pair_bias;  // input index or -1
+  int64_t key_bias_batch;   // elements between samples; 0 if shared
   int64_t width() const { return heads * d; }
 };
 
 // `first` is the index of q among the inputs.
 Sizes sizes_of(const KernelSignature& s, int first) {
-  const Shape &q = s.inputs[static_cast<size_t>(first)].shape;
+  const Shape& q = s.inputs[static_cast<size_t>(first)].shape;
   const Shape& kv = s.inputs[static_cast<size_t>(first) + 1].shape;
   const int64_t heads = s.attrs.integer("heads");
   Sizes z{q[0], q[1], kv[1], heads, q[2] / heads, s.attrs.real("scale"), -1, -1, 0};

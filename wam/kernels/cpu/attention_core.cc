@@ -46,10 +46,11 @@ bool single_key(std::span<const KeyRange> keys) { return keys.size() == 1 && key
 
 // scale q k^T + biases for queries [q_begin, q_begin + rows) and keys [k_begin, k_begin + cols).
 template <typename T>
-void scores(const AttentionHead<T>& head, int64_t q_begin, int64_t rows, int64_t k_begin, int64_t cols,
-            Tile<T>& tile) {
+void scores(const AttentionHead<T>& head, int64_t q_begin, int64_t rows, int64_t k_begin,
+            int64_t cols, Tile<T>& tile) {
   gemm_serial({rows, cols, head.d, false, true}, head.scale, head.q + q_begin * head.q_stride,
-              head.q_stride, head.k + k_begin * head.kv_stride, head.kv_stride, T{0}, tile.values, kKeys);
+              head.q_stride, head.k + k_begin * head.kv_stride, head.kv_stride, T{0}, tile.values,
+              kKeys);
   for (int64_t i = 0; i < rows; ++i) {
     T* row = tile.row(i);
     if (head.key_bias != nullptr) {

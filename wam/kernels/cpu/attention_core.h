@@ -34,7 +34,8 @@ struct AttentionHeadGrad {
   const T *dout = nullptr, *out = nullptr;  // rows out_stride apart
   int64_t out_stride = 0;
   const T* lse = nullptr;
-  T *dq = nullptr, *dk = nullptr, *dv = nullptr;  // with the strides of q, k, v; dk, dv are added to
+  T *dq = nullptr, *dk = nullptr,
+    *dv = nullptr;  // with the strides of q, k, v; dk, dv are added to
 };
 
 constexpr int64_t kAttentionQueries = 64;  // queries of a tile

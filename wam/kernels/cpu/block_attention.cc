@@ -37,7 +37,8 @@ std::unique_ptr<Kernel> create_forward(const KernelSignature& s) {
       cpu::parallel_items(z.batch * z.heads * num_tiles, [&](int64_t item) {
         const cpu::QueryTile& tile = tiles[static_cast<size_t>(item % num_tiles)];
         const int64_t head = item / num_tiles % z.heads, batch = item / num_tiles / z.heads;
-        cpu::attend<T>(head_of(z, io.in<T>(0), batch, head), tile.begin, tile.end, rects[tile.rect].keys,
+        cpu::attend<T>(head_of(z, io.in<T>(0), batch, head), tile.begin, tile.end,
+                       rects[tile.rect].keys,
                        {.out = io.out<T>(0) + batch * z.length * z.width() + head * z.d,
                         .out_stride = z.width(),
                         .lse = io.out<T>(1) + (batch * z.heads + head) * z.length});

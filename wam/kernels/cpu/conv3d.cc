@@ -1,7 +1,7 @@
-// A convolution over time is a sum over its temporal taps of convolutions over pictures: oneDNN runs
-// one tap of one output frame, on one thread, with the other taps added to it. Frames outside the
-// clip are skipped rather than multiplied by zeros. The order of summation depends neither on the
-// number of threads nor on how frames are shared out.
+// A convolution over time is a sum over its temporal taps of convolutions over pictures: oneDNN
+// runs one tap of one output frame, on one thread, with the other taps added to it. Frames outside
+// the clip are skipped rather than multiplied by zeros. The order of summation depends neither on
+// the number of threads nor on how frames are shared out.
 #include <omp.h>
 
 #include <dnnl.hpp>
@@ -23,14 +23,16 @@ struct Sizes {
   int64_t frame() const { return height * width * channels; }
   int64_t out_frame() const { return out_height * out_width * out_channels; }
   // Input frame of a tap of an output frame; outside [0, time) it is padding.
-  int64_t input_frame(int64_t out_t, int64_t tap) const { return out_t * stride_time - pad_time + tap; }
+  int64_t input_frame(int64_t out_t, int64_t tap) const {
+    return out_t * stride_time - pad_time + tap;
+  }
 };
 
 Sizes sizes_of(const KernelSignature& s) {
   const Shape &x = s.inputs[0].shape, &w = s.inputs[1].shape, &y = s.outputs[0].shape;
   const std::vector<int64_t>&stride = s.attrs.integers("stride"), &pad = s.attrs.integers("pad");
-  return {x[0],      x[1],      x[2],      x[3],   x[4],   y[1],   y[2],   y[3],   y[4],  w[2],  w[3],
-          w[4],      stride[0], stride[1], stride[2], pad[0], pad[2], pad[3], pad[4], pad[5]};
+  return {x[0], x[1], x[2],      x[3],      x[4],      y[1],   y[2],   y[3],   y[4],   w[2],
+          w[3], w[4], stride[0], stride[1], stride[2], pad[0], pad[2], pad[3], pad[4], pad[5]};
 }
 
 // oneDNN chooses blockings by the number of threads it sees when a primitive is made.
@@ -74,8 +76,8 @@ ConvDesc picture_conv(const Sizes& z, const MemoryDesc& weights, bool first) {
   const MemoryDesc dst({1, z.out_channels, z.out_height, z.out_width}, kFloat, Tag::nhwc);
   const MemoryDesc bias = first ? MemoryDesc({z.out_channels}, kFloat, Tag::a) : MemoryDesc();
   const dnnl::convolution_forward::desc desc(
-      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src, weights, bias, dst,
-      {z.stride_height, z.stride_width}, {z.pad_top, z.pad_left}, {z.pad_bottom, z.pad_right});
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src, weights, bias,
+      dst, {z.stride_height, z.stride_width}, {z.pad_top, z.pad_left}, {z.pad_bottom, z.pad_right});
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (!first) {
@@ -114,7 +116,8 @@ struct FloatConv {
         first(first_desc),
         rest(rest_desc),
         stored(stored_tap(sizes)),
-        reorder(dnnl::reorder::primitive_desc(engine(), stored, engine(), first_desc.weights_desc())) {}
+        reorder(
+            dnnl::reorder::primitive_desc(engine(), stored, engine(), first_desc.weights_desc())) {}
 
   int64_t tap_elements() const { return packed_tap_elements(first_desc); }
 
@@ -126,7 +129,8 @@ struct FloatConv {
   }
 
   // Output frame `out_t` of the sample that starts at x; y is the frame's place.
-  void frame(const float* x, int64_t out_t, const float* packed, const float* bias, float* y) const {
+  void frame(const float* x, int64_t out_t, const float* packed, const float* bias,
+             float* y) const {
     bool is_first = true;
     for (int64_t tap = 0; tap < z.kernel_time; ++tap) {
       const int64_t t = z.input_frame(out_t, tap);
@@ -187,7 +191,8 @@ double output_at(const Sizes& z, const double* x, const double* w, int64_t out_t
       const int64_t v = col * z.stride_width - z.pad_left + k % z.kernel_width;
       if (h < 0 || h >= z.height || v < 0 || v >= z.width) continue;
       const double* pixel = x + t * z.frame() + (h * z.width + v) * z.channels;
-      for (int64_t c = 0; c < z.channels; ++c) sum += pixel[c] * w[(c * z.kernel_time + tap) * area + k];
+      for (int64_t c = 0; c < z.channels; ++c)
+        sum += pixel[c] * w[(c * z.kernel_time + tap) * area + k];
     }
   }
   return sum;

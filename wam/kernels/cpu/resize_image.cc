@@ -57,7 +57,8 @@ void resize_row(const Sizes& z, const Taps<T>& x_taps, const T* picture, const i
       for (int64_t j = 0; j < num_rows; ++j) {
         const T* row = picture + rows[j] * z.in_width * z.channels + c;
         T along = 0;
-        for (int64_t i = 0; i < x_taps.count; ++i) along += row[columns[i] * z.channels] * weights[i];
+        for (int64_t i = 0; i < x_taps.count; ++i)
+          along += row[columns[i] * z.channels] * weights[i];
         sum += along * row_weights[j];
       }
       out[x * z.channels + c] = sum;
@@ -68,8 +69,8 @@ void resize_row(const Sizes& z, const Taps<T>& x_taps, const T* picture, const i
 std::unique_ptr<Kernel> create(const KernelSignature& s) {
   const Shape &in = s.inputs[0].shape, &out = s.outputs[0].shape;
   const int64_t picture = in[-3] * in[-2] * in[-1];
-  const Sizes z{in.num_elements() / std::max<int64_t>(1, picture), in[-3], in[-2], out[-3], out[-2],
-                in[-1]};
+  const Sizes z{
+      in.num_elements() / std::max<int64_t>(1, picture), in[-3], in[-2], out[-3], out[-2], in[-1]};
   const bool bicubic = s.attrs.text("filter") == "bicubic";
   return cpu::dispatch_float(s.outputs[0].dtype, [&]<typename T>() {
     const Taps<T> y_taps = make_taps<T>(z.in_height, z.height, bicubic);
@@ -79,8 +80,9 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
       cpu::parallel_for(rows, cpu::row_grain(8 * row_size), [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const int64_t tap = row % z.height * y_taps.count;
-          resize_row(z, x_taps, io.in<T>(0) + row / z.height * picture, y_taps.positions.data() + tap,
-                     y_taps.weights.data() + tap, y_taps.count, io.out<T>(0) + row * row_size);
+          resize_row(z, x_taps, io.in<T>(0) + row / z.height * picture,
+                     y_taps.positions.data() + tap, y_taps.weights.data() + tap, y_taps.count,
+                     io.out<T>(0) + row * row_size);
         }
       });
     });
