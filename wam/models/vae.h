@@ -1,4 +1,7 @@
-// Wan autoencoders as graphs. st is the statistics type (f32, or f64 in f64 graphs).
+// Wan autoencoders as graphs. The bits of a clip's latents depend neither on threads nor on the
+// other clips of its batch, but may depend on the batch size and the clip length, because matrix
+// products of few rows round by their number: where cached and fresh latents must be equal, encode
+// both in batches of one size. st is the statistics type (f32, or f64 in f64 graphs).
 #pragma once
 
 #include "wam/models/params.h"
