@@ -38,7 +38,10 @@ bool fuse_accumulation(Graph& graph) {
     attrs.set("accumulate", true);
     rewriter.replace(id, [&](Builder& b) {
       const std::vector<ValueId> fused = b.emit(linear_wgrad_op, inputs, attrs);
-      for (size_t i = 0; i < sums.size(); ++i) rewriter.substitute(sums[i], fused[i]);
+      for (size_t i = 0; i < sums.size(); ++i) {
+        rewriter.drop(graph.value(sums[i]).producer);
+        rewriter.substitute(sums[i], fused[i]);
+      }
     });
   }
   return rewriter.apply();

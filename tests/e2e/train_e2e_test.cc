@@ -1,0 +1,128 @@
+// Whole runs: what may not change a bit does not; a resumed run equals an uninterrupted one.
+#include <gtest/gtest.h>
+#include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/e2e/small_run.h"
+#include "wam/base/error.h"
+
+namespace wam {
+namespace {
+
+std::vector<double> losses_with(const std::string& name, const std::vector<std::string>& overrides) {
+  const TempDir folder;
+  e2e::run(e2e::config(folder / name, overrides));
+  return e2e::losses(folder / name);
+}
+
+class Unchanged : public testing::Test {
+ protected:
+  static const std::vector<double>& reference() {
+    static const std::vector<double> losses = losses_with("reference", {});
+    return losses;
+  }
+  static void expect_same(const std::string& name, const std::vector<std::string>& overrides) {
+    const std::vector<double> got = losses_with(name, overrides);
+    ASSERT_EQ(got.size(), 20u);
+    ASSERT_EQ(got, reference()) << name;
+  }
+};
+
+TEST_F(Unchanged, LossFalls) {
+  double first = 0, last = 0;
+  for (size_t i = 0; i < 5; ++i) {
+    first += reference()[i];
+    last += reference()[15 + i];
+  }
+  EXPECT_LT(last, first);
+}
+
+TEST_F(Unchanged, FullRecompute) { expect_same("full", {"recompute=full"}); }
+
+TEST_F(Unchanged, RecomputeToABudget) {
+  // Half of what is kept without recompute; the plan names the number.
+  expect_same("budget", {"recompute=auto", "recompute_budget_bytes=2000000"});
+}
+
+TEST_F(Unchanged, EveryFusionOffOneByOne) {
+  for (const std::string pass : {"fuse_linear_gelu", "fuse_residual_norm", "fuse_linear_dgrad_gelu",
+                                 "merge_common_subexpressions", "remove_dead_code"}) {
+    expect_same(pass, {"disable_passes=[" + pass + "]"});
+  }
+}
+
+TEST_F(Unchanged, AllOpsDecomposed) { expect_same("plain", {"fuse=false", "disable_passes=[fuse_accumulation]"}); }
+
+TEST_F(Unchanged, OneAndTwoThreads) {
+  const int before = omp_get_max_threads();
+  expect_same("one", {"threads=1"});
+  expect_same("two", {"threads=2"});
+  omp_set_num_threads(before);
+}
+
+TEST_F(Unchanged, WorkersAndPrefetch) {
+  expect_same("workers", {"dataset.num_workers=3", "dataset.prefetch_batches=1"});
+}
+
+TEST(Resume, EqualsTheUninterruptedRun) {
+  const TempDir folder;
+  e2e::run(e2e::config(folder / "whole"));
+  e2e::run(e2e::config(folder / "parts", {"steps=20", "save_every=5"}));
+  // Cut back to step 10, as if killed after its checkpoint.
+  for (const int step : {15, 20}) {
+    char name[32];
+    std::snprintf(name, sizeof name, "step_%08d", step);
+    std::filesystem::remove_all(folder / "parts" / "checkpoints" / name);
+  }
+  e2e::run(e2e::config(folder / "parts", {"save_every=5"}), /*resume=*/true);
+  EXPECT_EQ(e2e::losses(folder / "parts"), e2e::losses(folder / "whole"));
+  for (const std::string file : {"model.safetensors", "optimizer.safetensors"}) {
+    EXPECT_EQ(e2e::checkpoint_bytes(folder / "parts", 20, file),
+              e2e::checkpoint_bytes(folder / "whole", 20, file));
+  }
+}
+
+// A child process that trains and is killed while it writes its third checkpoint.
+void train_until_killed_in_third_checkpoint(const std::filesystem::path& run_dir) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    try {
+      e2e::run(e2e::config(run_dir, {"steps=40", "save_every=10"}));
+    } catch (...) {
+    }
+    _exit(0);
+  }
+  const std::filesystem::path temporary = run_dir / "checkpoints" / ".writing-step_00000030";
+  while (!std::filesystem::exists(temporary) && waitpid(child, nullptr, WNOHANG) == 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(Resume, AfterKillInsideAThirdCheckpoint) {
+  e2e::dataset();  // before the fork: both processes use it
+  const TempDir folder;
+  train_until_killed_in_third_checkpoint(folder / "killed");
+  EXPECT_FALSE(std::filesystem::exists(folder / "killed" / "checkpoints" / "step_00000030"));
+  e2e::run(e2e::config(folder / "killed", {"steps=40", "save_every=10"}), /*resume=*/true);
+  e2e::run(e2e::config(folder / "whole", {"steps=40", "save_every=10"}));
+  EXPECT_EQ(e2e::losses(folder / "killed"), e2e::losses(folder / "whole"));
+  EXPECT_EQ(e2e::checkpoint_bytes(folder / "killed", 40, "model.safetensors"),
+            e2e::checkpoint_bytes(folder / "whole", 40, "model.safetensors"));
+}
+
+TEST(RunFolder, RefusesASecondRunAndOtherSettings) {
+  const TempDir folder;
+  e2e::run(e2e::config(folder / "run", {"steps=2"}));
+  EXPECT_THROW(e2e::run(e2e::config(folder / "run", {"steps=2"})), ConfigError);
+  EXPECT_THROW(e2e::run(e2e::config(folder / "run", {"steps=2", "optimizer.lr=0.1"}), true), ConfigError);
+}
+
+}  // namespace
+}  // namespace wam

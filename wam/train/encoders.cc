@@ -1,0 +1,154 @@
+#include "wam/train/encoders.h"
+
+#include <cstring>
+
+#include "wam/base/check.h"
+#include "wam/base/log.h"
+#include "wam/models/weights.h"
+
+namespace wam::train {
+namespace {
+
+// Rows [begin, begin + count) of the first dim, sharing the storage.
+HostTensor rows_of(const HostTensor& x, int64_t begin, int64_t count) {
+  std::vector<int64_t> dims(x.shape().dims().begin(), x.shape().dims().end());
+  const int64_t row_bytes = x.size_bytes() / dims[0];
+  dims[0] = count;
+  HostTensor part(x.dtype(), Shape(dims));
+  std::memcpy(part.data(), static_cast<const std::byte*>(x.data()) + begin * row_bytes,
+              static_cast<size_t>(part.size_bytes()));
+  return part;
+}
+
+// Puts `part` behind the first `begin` rows of `whole`, allocating it for `total` rows.
+void put_rows(HostTensor& whole, const HostTensor& part, int64_t begin, int64_t total) {
+  std::vector<int64_t> dims(part.shape().dims().begin(), part.shape().dims().end());
+  const int64_t count = std::min(dims[0], total - begin), row_bytes = part.size_bytes() / dims[0];
+  dims[0] = total;
+  if (whole.empty()) whole = HostTensor(part.dtype(), Shape(dims));
+  std::memcpy(static_cast<std::byte*>(whole.data()) + begin * row_bytes, part.data(),
+              static_cast<size_t>(count * row_bytes));
+}
+
+// The names Wan's files use, and those of a full DreamZero checkpoint.
+std::vector<std::string> prefixes_of(const std::string& set) {
+  if (set == "vae") return {"", "action_head.vae.model."};
+  if (set == "text") return {"", "action_head.text_encoder."};
+  return {"visual.", "", "action_head.image_encoder.model.visual.", "action_head.image_encoder.model."};
+}
+
+// Names the encoders do not use: the VAE's decoder, CLIP's last block, head and text tower.
+std::vector<std::string> unused_of(const std::string& set, const ClipConfig& clip) {
+  if (set == "vae") return {"decoder.", "conv2."};
+  if (set == "text") return {};
+  return {"transformer." + std::to_string(clip.layers - 1) + ".", "head", "post_norm", "textual.",
+          "log_scale"};
+}
+
+void load_set(const ParamSet& set, const std::string& weights, const TrainConfig& config,
+              const ClipConfig& clip, Memory& memory) {
+  const PartWriter write = [&](const Param& param, const ParamPart& part, const HostTensor& value) {
+    memory.write_region(param.region, (param.offset_elements + part.offset_elements) * 4, value.data(),
+                        value.size_bytes());
+  };
+  if (weights.empty()) {
+    initialise_weights(set, config.seed, write);
+    log_info("frozen " + set.name() + " initialised from the seed");
+    return;
+  }
+  const LoadOptions options{.prefixes = prefixes_of(set.name()),
+                            .may_be_unused = unused_of(set.name(), clip),
+                            .seed = config.seed};
+  const LoadReport report = load_weights(set, *open_tensor_archive(weights), options, write);
+  log_info("frozen " + set.name() + ": " + std::to_string(report.loaded) + " tensors from " + weights);
+}
+
+}  // namespace
+
+Encoders::Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
+                   int64_t prompt_tokens)
+    : pictures_(device.load(programs.pictures, memory, {})),
+      prompt_(device.load(programs.prompt, memory, {})),
+      prompt_tokens_(prompt_tokens) {}
+
+void Encoders::run_pictures(const HostTensor& frames, Encoded& out, bool latents_only) {
+  const int64_t batch = frames.shape()[0];
+  const Shape& input = pictures_->program().inputs.front().operand.type.shape;
+  const int64_t sub = input[0];
+  bool has_y = false;
+  for (const NamedOperand& output : pictures_->program().outputs) has_y = has_y || output.name == "y";
+  for (int64_t begin = 0; begin < batch; begin += sub) {
+    const int64_t count = std::min(sub, batch - begin);
+    HostTensor part = rows_of(frames, begin, count);
+    if (count < sub) {
+      // A last short group is filled with its first clip; the extra results are dropped.
+      HostTensor full(part.dtype(), input);
+      for (int64_t i = 0; i < sub; ++i) put_rows(full, rows_of(part, i < count ? i : 0, 1), i, sub);
+      part = full;
+    }
+    pictures_->write("frames", part);
+    pictures_->run();
+    put_rows(out.latents, pictures_->read("latents"), begin, batch);
+    if (latents_only) continue;
+    put_rows(out.clip, pictures_->read("clip"), begin, batch);
+    if (has_y) put_rows(out.y, pictures_->read("y"), begin, batch);
+  }
+}
+
+HostTensor Encoders::encode_latents(const HostTensor& frames) {
+  Encoded out;
+  run_pictures(frames, out, true);
+  return out.latents;
+}
+
+const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::string& text) {
+  const auto known = prompts_.find(ids);
+  if (known != prompts_.end()) return known->second;
+  const Shape shape = prompt_->program().inputs.front().operand.type.shape;
+  const auto count = static_cast<int64_t>(ids.size());
+  const bool cut = prompt_tokens_ < shape[1];
+  if (count > prompt_tokens_ - (cut ? 1 : 0)) {
+    throw DataError({.where = "prompt '" + text + "'",
+                     .what = "has more tokens than the text condition has rows",
+                     .got = std::to_string(count) + " tokens",
+                     .expected = "at most " + std::to_string(prompt_tokens_ - (cut ? 1 : 0)),
+                     .remedy = "Set text_encoder.prompt_tokens to " + std::to_string(count + 1) +
+                               " or more (model.text_len at most)."});
+  }
+  HostTensor id_tensor = HostTensor::zeros(DType::kI32, shape), mask = HostTensor::zeros(DType::kF32, shape);
+  std::ranges::copy(ids, id_tensor.as<int32_t>().begin());
+  std::fill_n(mask.as<float>().begin(), count, 1.0f);
+  prompt_->write("ids", id_tensor);
+  prompt_->write("mask", mask);
+  prompt_->run();
+  const HostTensor all = prompt_->read("prompt");
+  HostTensor kept(DType::kF32, Shape{count, all.shape()[2]});
+  std::memcpy(kept.data(), all.data(), static_cast<size_t>(kept.size_bytes()));
+  return prompts_.emplace(ids, std::move(kept)).first->second;
+}
+
+Encoded Encoders::encode(const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
+                         const std::vector<std::string>& prompts) {
+  Encoded out;
+  run_pictures(frames, out, false);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const HostTensor& embedding = prompt(ids[i], prompts[i]);
+    if (out.context.empty()) {
+      out.context = HostTensor::zeros(
+          DType::kF32, Shape{static_cast<int64_t>(ids.size()), prompt_tokens_, embedding.shape()[1]});
+    }
+    const int64_t row = prompt_tokens_ * embedding.shape()[1] * 4;
+    std::memcpy(static_cast<std::byte*>(out.context.data()) + static_cast<int64_t>(i) * row,
+                embedding.data(), static_cast<size_t>(embedding.size_bytes()));
+  }
+  return out;
+}
+
+void load_encoder_weights(const TrainConfig& config, const EncoderPrograms& programs, Memory& memory) {
+  const ClipConfig clip = clip_config(config.clip);
+  load_set(*programs.vae, config.vae.weights, config, clip, memory);
+  load_set(*programs.text, config.text_encoder.weights, config, clip, memory);
+  load_set(*programs.clip, config.clip.weights, config, clip, memory);
+}
+
+}  // namespace wam::train

@@ -1,0 +1,46 @@
+// Frozen encoders at work: pictures to latents and image tokens, prompts to embeddings, each distinct
+// prompt encoded once and kept (real tokens only) in host memory.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "wam/train/run_plan.h"
+
+namespace wam::train {
+
+// What the encoders make of a micro-batch.
+struct Encoded {
+  HostTensor latents;  // f32 [B, F, h, w, C]
+  HostTensor y;        // f32 [B, F, h, w, Cy]; empty if the model has none
+  HostTensor clip;     // f32 [B, tokens, dim]
+  HostTensor context;  // f32 [B, Lt, text_dim], zero behind each prompt's tokens
+};
+
+class Encoders {
+ public:
+  // The memory must be planned for the programs. `prompt_tokens` is Lt.
+  Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
+           int64_t prompt_tokens);
+
+  // frames u8 [B, T, h, w, 3]; ids with end-of-sequence, not padded. DataError if a prompt has no room
+  // in Lt rows (one row stands for the padding).
+  Encoded encode(const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
+                 const std::vector<std::string>& prompts);
+  // The latents alone: for measuring their statistics.
+  HostTensor encode_latents(const HostTensor& frames);
+  int64_t num_prompts() const { return static_cast<int64_t>(prompts_.size()); }
+
+ private:
+  void run_pictures(const HostTensor& frames, Encoded& out, bool latents_only);
+  const HostTensor& prompt(const std::vector<int32_t>& ids, const std::string& text);
+
+  std::unique_ptr<Executor> pictures_, prompt_;
+  int64_t prompt_tokens_;
+  std::map<std::vector<int32_t>, HostTensor> prompts_;  // [tokens, dim]
+};
+
+// Weights of all three from their files, or from the seed. Reports what it did in the log.
+void load_encoder_weights(const TrainConfig& config, const EncoderPrograms& programs, Memory& memory);
+
+}  // namespace wam::train

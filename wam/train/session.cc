@@ -1,0 +1,106 @@
+#include "wam/train/session.h"
+
+#include <omp.h>
+
+#include <nlohmann/json.hpp>
+
+#include "wam/base/error.h"
+#include "wam/base/log.h"
+#include "wam/base/strings.h"
+#include "wam/data/loader.h"
+#include "wam/models/stand_ins.h"
+
+namespace wam::train {
+namespace {
+
+constexpr int64_t kStatisticsClips = 32;
+
+std::unique_ptr<Device> make_device(const std::string& name) {
+  if (name == "cpu") return make_cpu_device();
+  throw DeviceError({.where = "device",
+                     .what = "this binary trains on the CPU only",
+                     .got = name,
+                     .remedy = "Set device: cpu."});
+}
+
+// Mean and std per latent channel over clips of the training set, drawn as training would.
+void measure_latents(Session& s) {
+  data::Loader loader({.samples_per_step = s.config.global_batch_size,
+                       .micro_batch_size = s.config.micro_batch_size,
+                       .num_workers = s.config.dataset.num_workers,
+                       .prefetch_batches = s.config.dataset.prefetch_batches},
+                      s.data.train);
+  LatentStatistics statistics;
+  for (int64_t clips = 0; clips < kStatisticsClips; clips += s.config.micro_batch_size) {
+    statistics.add(s.encoders->encode_latents(loader.next().video));
+  }
+  s.vae.mean = statistics.mean();
+  s.vae.std = statistics.std();
+  log_info("latents standardised over " + std::to_string(kStatisticsClips) + " clips");
+}
+
+void parse_latents(Session& s, const std::string& text) {
+  try {
+    const nlohmann::json j = nlohmann::json::parse(text);
+    s.vae.mean = j.at("mean").get<std::vector<double>>();
+    s.vae.std = j.at("std").get<std::vector<double>>();
+    check(s.vae);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError({.where = "latents.json", .what = "is damaged",
+                     .remedy = "Resume from an older checkpoint."});
+  }
+}
+
+// The picture program has the normalisation compiled in: lowered again once it is known.
+void rebuild_encoders(Session& s) {
+  s.plan.encoders = build_encoders(s.config, s.plan.model, s.vae, s.device->target());
+  s.encoders = std::make_unique<Encoders>(s.plan.encoders, *s.device, s.memory, s.prompt_tokens);
+}
+
+void warn_odd_latents(const DitConfig& m) {
+  if (m.latent_height % 2 == 0 && m.latent_width % 2 == 0) return;
+  log_warn("latent picture " + std::to_string(m.latent_height) + " x " + std::to_string(m.latent_width) +
+           " is odd: the last row or column is dropped and left out of the loss. Nearest even sizes: " +
+           std::to_string(m.latent_height / 2 * 2) + " x " + std::to_string(m.latent_width / 2 * 2) +
+           " and " + std::to_string((m.latent_height + 1) / 2 * 2) + " x " +
+           std::to_string((m.latent_width + 1) / 2 * 2));
+}
+
+}  // namespace
+
+void set_threads(int64_t threads) {
+  if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
+}
+
+std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats) {
+  set_threads(config.threads);
+  auto s = std::make_unique<Session>();
+  s->config = config;
+  s->device = make_device(config.device);
+  const DitConfig model = resolve_model(config);
+  warn_odd_latents(model);
+  s->data = open_run_data(config, model);
+  s->prompt_tokens = prompt_rows(config, model, s->data);
+  s->plan = plan_run(config, s->device->target(), s->prompt_tokens);
+  s->memory = s->device->allocate(s->plan.memory);
+  s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory);
+  s->vae = vae_config(config.vae);
+  load_encoder_weights(config, s->plan.encoders, *s->memory);
+  s->encoders = std::make_unique<Encoders>(s->plan.encoders, *s->device, s->memory, s->prompt_tokens);
+  if (config.vae.standardise) {
+    if (latent_stats.empty()) {
+      measure_latents(*s);
+    } else {
+      parse_latents(*s, latent_stats);
+    }
+    rebuild_encoders(*s);
+  }
+  return s;
+}
+
+std::string latent_stats_json(const Session& s) {
+  if (!s.config.vae.standardise) return "";
+  return nlohmann::json{{"mean", s.vae.mean}, {"std", s.vae.std}}.dump() + "\n";
+}
+
+}  // namespace wam::train

@@ -1,0 +1,35 @@
+// What training, validation and evaluation share: data, programs, memory, executors, weights.
+#pragma once
+
+#include <memory>
+
+#include "wam/train/encoders.h"
+#include "wam/train/run_data.h"
+#include "wam/train/run_plan.h"
+#include "wam/train/state_access.h"
+
+namespace wam::train {
+
+struct Session {
+  TrainConfig config;
+  std::unique_ptr<Device> device;
+  RunData data;
+  RunPlan plan;
+  std::shared_ptr<Memory> memory;
+  std::unique_ptr<Encoders> encoders;
+  std::unique_ptr<StateAccess> states;
+  VaeConfig vae;           // with the latents' mean and std as used
+  int64_t prompt_tokens = 0;
+};
+
+// Opens data, plans, allocates, loads frozen weights, measures latent statistics if the config asks
+// for it (`latent_stats_json`: what an earlier run measured; empty: measure now).
+std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats_json);
+
+// mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are used.
+std::string latent_stats_json(const Session& session);
+
+// Sets OpenMP's threads; 0 leaves them.
+void set_threads(int64_t threads);
+
+}  // namespace wam::train

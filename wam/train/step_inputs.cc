@@ -1,0 +1,83 @@
+#include "wam/train/step_inputs.h"
+
+#include <algorithm>
+
+#include "wam/base/check.h"
+#include "wam/base/philox.h"
+
+namespace wam::train {
+namespace {
+
+// Field of standard normals of one sample, in the tensor's own element order.
+void fill_normal(std::span<float> out, RandomUse use, const DrawPlace& place, int64_t sample) {
+  for (size_t begin = 0; begin < out.size(); begin += 4) {
+    const auto four = normal_block(place.seed, use, static_cast<uint64_t>(place.step),
+                                   static_cast<uint64_t>(place.first_index + sample), begin / 4);
+    std::copy_n(four.begin(), std::min<size_t>(4, out.size() - begin), out.begin() + static_cast<int64_t>(begin));
+  }
+}
+
+HostTensor normal_like(const HostTensor& like, RandomUse use, const DrawPlace& place) {
+  HostTensor noise(DType::kF32, like.shape());
+  const int64_t batch = like.shape()[0];
+  const auto size = static_cast<size_t>(like.num_elements() / batch);
+  for (int64_t b = 0; b < batch; ++b) {
+    fill_normal(noise.as<float>().subspan(static_cast<size_t>(b) * size, size), use, place, b);
+  }
+  return noise;
+}
+
+// Rows that are not real are excluded, and all rows of a sample without actions.
+HostTensor effective_mask(const data::Batch& batch) {
+  HostTensor mask = batch.action_mask.clone();
+  const int64_t per_sample = mask.num_elements() / mask.shape()[0];
+  for (int64_t i = 0; i < mask.num_elements(); ++i) {
+    mask.as<float>()[static_cast<size_t>(i)] *=
+        batch.has_real_action.as<float>()[static_cast<size_t>(i / per_sample)];
+  }
+  return mask;
+}
+
+}  // namespace
+
+void StepInputs::write_to(Executor& executor) const {
+  for (const auto& [name, value] : values) executor.write(name, value);
+}
+
+StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, NoiseOption noise,
+                            const data::Batch& batch, const Encoded& encoded, const DrawPlace& place) {
+  const int64_t size = encoded.latents.shape()[0];
+  const int64_t rows = make_layout(model, layout).num_rows, actions = model.num_actions();
+  HostTensor timesteps(DType::kF32, Shape{size, rows}), sigmas(DType::kF32, Shape{size, rows}),
+      weights(DType::kF32, Shape{size, rows}), action_times(DType::kF32, Shape{size, actions});
+  for (int64_t b = 0; b < size; ++b) {
+    const TimestepIds ids = draw_timestep_ids(
+        noise, model.num_blocks, model.actions_per_block, place.seed, static_cast<uint64_t>(place.step),
+        static_cast<uint64_t>(place.first_index + b));
+    const TimestepRows r = timestep_rows(model, layout, ids.video, ids.action);
+    std::ranges::copy(r.timestep, timesteps.as<float>().begin() + b * rows);
+    std::ranges::copy(r.sigma, sigmas.as<float>().begin() + b * rows);
+    std::ranges::copy(r.weight, weights.as<float>().begin() + b * rows);
+    for (int64_t i = 0; i < actions; ++i) {
+      action_times.as<float>()[static_cast<size_t>(b * actions + i)] =
+          r.timestep[static_cast<size_t>(action_row(model, layout, i))];
+    }
+  }
+  StepInputs inputs;
+  inputs.values = {{"latents", encoded.latents},
+                   {"noise", normal_like(encoded.latents, RandomUse::kVideoNoise, place)},
+                   {"action", batch.action},
+                   {"action_noise", normal_like(batch.action, RandomUse::kActionNoise, place)},
+                   {"action_mask", effective_mask(batch)},
+                   {"state", batch.state},
+                   {"timesteps", timesteps},
+                   {"sigmas", sigmas},
+                   {"weights", weights},
+                   {"action_timesteps", action_times},
+                   {"context", encoded.context},
+                   {"clip", encoded.clip}};
+  if (model.has_y()) inputs.values.emplace_back("y", encoded.y);
+  return inputs;
+}
+
+}  // namespace wam::train

@@ -1,0 +1,265 @@
+#include "wam/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+#include "wam/base/error.h"
+#include "wam/base/files.h"
+#include "wam/base/log.h"
+#include "wam/data/loader.h"
+#include "wam/train/checkpoint.h"
+#include "wam/train/checkpoint_store.h"
+#include "wam/train/metrics_sink.h"
+#include "wam/train/run_folder.h"
+#include "wam/train/schedule.h"
+#include "wam/train/session.h"
+#include "wam/train/signals.h"
+#include "wam/train/step_inputs.h"
+#include "wam/train/validation.h"
+
+namespace wam::train {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Every step gives the samples of step 0.
+class FixedSource final : public data::SampleSource {
+ public:
+  explicit FixedSource(std::shared_ptr<const data::SampleSource> inner) : inner_(std::move(inner)) {}
+  std::unique_ptr<data::WorkerState> make_worker() const override { return inner_->make_worker(); }
+  data::Sample load(int64_t, int64_t index, data::WorkerState& worker) const override {
+    return inner_->load(0, index, worker);
+  }
+
+ private:
+  std::shared_ptr<const data::SampleSource> inner_;
+};
+
+std::string duration_text(double seconds) {
+  const auto total = static_cast<int64_t>(std::max(0.0, seconds));
+  if (total >= 3600) return fmt::format("{}h{:02}m", total / 3600, total % 3600 / 60);
+  return fmt::format("{}m{:02}s", total / 60, total % 60);
+}
+
+}  // namespace
+
+class Trainer::Impl {
+ public:
+  Impl(TrainConfig config, TrainOptions options)
+      : config_(std::move(config)),
+        options_(std::move(options)),
+        folder_(config_, options_.resume),
+        store_(folder_.path(), config_.keep_last) {
+    const auto checkpoint = options_.resume ? store_.latest() : std::nullopt;
+    std::string latents;
+    if (checkpoint && std::filesystem::exists(checkpoint->path / "latents.json")) {
+      latents = read_text_file(checkpoint->path / "latents.json");
+    }
+    if (options_.resume && !checkpoint) log_warn("nothing to resume in " + config_.run_dir + ": starting anew");
+    if (checkpoint) refuse_other_run(checkpoint->path);
+    session_ = open_session(config_, latents);
+    folder_.describe(config_, options_.command_line, session_->data.metadata_json, describe(session_->plan));
+    load_executors();
+    initialise(checkpoint);
+    schedule_ = {.lr = config_.optimizer.lr,
+                 .min_lr = config_.optimizer.min_lr,
+                 .warmup_steps = static_cast<int64_t>(
+                     std::ceil(config_.optimizer.warmup_ratio * static_cast<double>(config_.steps))),
+                 .total_steps = config_.steps};
+    sink_ = std::make_unique<MetricsSink>(folder_.path(), step_);
+    if (session_->data.validation) {
+      validation_ = std::make_unique<Validation>(*session_);
+    }
+  }
+
+  TrainResult run() {
+    SignalGuard signals;
+    if (!options_.quiet) std::fputs(describe(session_->plan).c_str(), stdout);
+    TrainResult result;
+    result.first_validation_loss = result.last_validation_loss = NAN;
+    if (validation_) result.first_validation_loss = result.last_validation_loss = validate();
+    start_loader();
+    const int64_t first_step = step_;
+    started_ = now();
+    while (step_ < config_.steps && !result.interrupted) {
+      const StepMetrics metrics = train_step();
+      if (step_ == first_step + 1) result.first = metrics;
+      result.last = metrics;
+      report(metrics, first_step);
+      if (validation_ && due(config_.validate_every)) result.last_validation_loss = validate();
+      result.interrupted = SignalGuard::requested();
+      if (due(config_.save_every) || step_ == config_.steps || result.interrupted) save(metrics.loss);
+    }
+    if (!options_.quiet) std::fputs("\n", stdout);
+    result.steps_done = step_;
+    if (const auto newest = store_.latest()) result.checkpoint = newest->path.string();
+    return result;
+  }
+
+ private:
+  bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
+
+  void refuse_other_run(const std::filesystem::path& checkpoint) const {
+    const TrainerState state = read_trainer_state(checkpoint);
+    if (state.config_hash == resume_hash(config_)) return;
+    throw ConfigError({.where = checkpoint.string(),
+                       .what = "checkpoint belongs to a run with other settings",
+                       .expected = "the settings in " + (checkpoint / "config.yaml").string(),
+                       .remedy = "Resume with those, or start a new run with --init-from."});
+  }
+
+  void load_executors() {
+    const StepPrograms& programs = session_->plan.step;
+    first_ = session_->device->load(programs.first, session_->memory, {});
+    if (programs.add) add_ = session_->device->load(*programs.add, session_->memory, {});
+    optimizer_ = session_->device->load(programs.optimizer, session_->memory, {});
+  }
+
+  void initialise(const std::optional<CheckpointStore::Entry>& checkpoint) {
+    StateAccess& states = *session_->states;
+    if (checkpoint) {
+      step_ = read_checkpoint(checkpoint->path, states).step;
+      log_info(fmt::format("resumed {} at step {}", checkpoint->path.string(), step_));
+      return;
+    }
+    const std::string source = options_.init_from.empty() ? config_.model.weights : options_.init_from;
+    if (source.empty()) {
+      initialise_weights(states.params(), config_.seed, states.writer(StateKind::kWeight));
+      return;
+    }
+    std::filesystem::path path = source;
+    if (std::filesystem::exists(path / "model.safetensors")) path /= "model.safetensors";
+    const LoadOptions options{.prefixes = {"", "action_head.model."},
+                              .may_be_missing = base_checkpoint_gaps(),
+                              .seed = config_.seed};
+    const LoadReport report = load_weights(states.params(), *open_tensor_archive(path), options,
+                                           states.writer(StateKind::kWeight));
+    log_info(fmt::format("{} tensors from {}, {} initialised from the seed", report.loaded, path.string(),
+                         report.initialised.size()));
+  }
+
+  void start_loader() {
+    std::shared_ptr<const data::SampleSource> source = session_->data.train;
+    if (config_.fix_draw) source = std::make_shared<FixedSource>(source);
+    loader_ = std::make_unique<data::Loader>(
+        data::LoaderOptions{.first_step = step_,
+                            .samples_per_step = config_.global_batch_size,
+                            .micro_batch_size = config_.micro_batch_size,
+                            .num_workers = config_.dataset.num_workers,
+                            .prefetch_batches = config_.dataset.prefetch_batches},
+        source);
+  }
+
+  // Forward and backward of all micro-batches, then one optimizer step.
+  StepMetrics train_step() {
+    const double start = now(), waited = loader_->wait_seconds();
+    StepMetrics m;
+    for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
+      run_micro_batch(micro, m);
+    }
+    m.lr = learning_rate(schedule_, step_);
+    // Skipped steps do not count as updates of the moments: t follows the updates made.
+    optimizer_->write("schedule", adamw_schedule(m.lr, config_.optimizer.weight_decay,
+                                                 config_.optimizer.adamw, step_ + 1));
+    optimizer_->run();
+    m.grad_norm = std::sqrt(optimizer_->read("grad_norm_squared").as<float>()[0]);
+    m.skipped = optimizer_->read("scalars").as<float>()[kAdamwSkip] != 0;
+    m.step = ++step_;
+    const double seconds = now() - start;
+    m.samples_per_second = static_cast<double>(config_.global_batch_size) / seconds;
+    m.wait_share = (loader_->wait_seconds() - waited) / seconds;
+    if (m.skipped) on_non_finite(m);
+    return m;
+  }
+
+  void run_micro_batch(int64_t micro, StepMetrics& m) {
+    data::Batch batch = loader_->next();
+    last_ids_ = batch.ids;
+    const Encoded encoded = session_->encoders->encode(batch.video, batch.token_ids, batch.prompts);
+    const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step_, micro * config_.micro_batch_size};
+    const TimestepLayout layout = config_.noise == NoiseOption::kDecoupled ? TimestepLayout::kPerAction
+                                                                           : TimestepLayout::kPerBlock;
+    const StepInputs inputs =
+        make_step_inputs(session_->plan.model, layout, config_.noise, batch, encoded, place);
+    Executor& step = micro == 0 ? *first_ : *add_;
+    inputs.write_to(step);
+    step.run();
+    const double share = 1.0 / static_cast<double>(config_.accumulate());
+    m.loss += share * step.read("loss").as<float>()[0];
+    m.dynamics_loss += share * step.read("dynamics_loss").as<float>()[0];
+    m.action_loss += share * step.read("action_loss").as<float>()[0];
+  }
+
+  void on_non_finite(const StepMetrics& m) const {
+    std::string samples;
+    for (const data::SampleId& id : last_ids_) {
+      samples += fmt::format("{}episode {} row {}", samples.empty() ? "" : ", ", id.episode_index,
+                             id.first_anchor);
+    }
+    const std::string what = fmt::format("step {}: gradient norm is not finite", m.step);
+    if (config_.optimizer.non_finite == "stop") {
+      throw DataError({.where = "training", .what = what, .got = "samples " + samples,
+                       .remedy = "Check these samples, lower optimizer.lr, or set non_finite: skip."});
+    }
+    log_warn(what + "; update skipped; samples of its last micro-batch: " + samples);
+  }
+
+  double validate() {
+    const StepMetrics v = validation_->run();
+    sink_->log_validation(step_, v);
+    if (!options_.quiet) {
+      fmt::print("\nvalidation at step {}: loss {:.5f} (video {:.5f}, action {:.5f})\n", step_, v.loss,
+                 v.dynamics_loss, v.action_loss);
+    }
+    return v.loss;
+  }
+
+  void report(const StepMetrics& m, int64_t first_step) {
+    if (step_ % config_.log_every != 0 && step_ != config_.steps) return;
+    sink_->log_step(m);
+    if (options_.quiet) return;
+    const double per_step = (now() - started_) / static_cast<double>(step_ - first_step);
+    fmt::print("\rstep {}/{}  loss {:.5f}  video {:.5f}  action {:.5f}  |g| {:.3f}  lr {:.2e}  {:.2f} samples/s"
+               "  wait {:.0f} %  ETA {}   ",
+               step_, config_.steps, m.loss, m.dynamics_loss, m.action_loss, m.grad_norm, m.lr,
+               m.samples_per_second, 100 * m.wait_share,
+               duration_text(per_step * static_cast<double>(config_.steps - step_)));
+    std::fflush(stdout);
+  }
+
+  void save(double loss) {
+    const TrainerState state{step_, loss, version_text(), resume_hash(config_)};
+    std::map<std::string, std::string> extra = {{"metadata.json", session_->data.metadata_json}};
+    const std::string latents = latent_stats_json(*session_);
+    if (!latents.empty()) extra["latents.json"] = latents;
+    store_.save(step_, [&](const std::filesystem::path& path) {
+      write_checkpoint(path, *session_->states, config_, state, extra);
+    });
+  }
+
+  TrainConfig config_;
+  TrainOptions options_;
+  RunFolder folder_;
+  CheckpointStore store_;
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Executor> first_, add_, optimizer_;
+  std::unique_ptr<data::Loader> loader_;
+  std::unique_ptr<MetricsSink> sink_;
+  std::unique_ptr<Validation> validation_;
+  LearningRate schedule_;
+  std::vector<data::SampleId> last_ids_;
+  int64_t step_ = 0;
+  double started_ = 0;
+};
+
+Trainer::Trainer(TrainConfig config, TrainOptions options)
+    : impl_(std::make_unique<Impl>(std::move(config), std::move(options))) {}
+Trainer::~Trainer() = default;
+TrainResult Trainer::run() { return impl_->run(); }
+
+}  // namespace wam::train
