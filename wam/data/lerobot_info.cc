@@ -6,6 +6,7 @@
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
+#include "wam/data/coded_error.h"
 #include "wam/data/json_fields.h"
 
 namespace wam::data {
@@ -73,11 +74,12 @@ Feature read_feature(const std::string& key, const Json& json, const std::string
 std::string known_version(const Json& json, const std::string& where) {
   const std::string version = json_string(json, "codebase_version", where);
   if (is_supported_version(version)) return version;
-  throw DataError({.where = where,
-                   .what = "LeRobot version is not read by this program",
-                   .got = quote(version),
-                   .expected = "v2.0 or v2.1",
-                   .remedy = "Convert the dataset with LeRobot's own scripts."});
+  throw CodedError("version-unknown",
+                   {.where = where,
+                    .what = "LeRobot version is not read by this program",
+                    .got = quote(version),
+                    .expected = "v2.0 or v2.1",
+                    .remedy = "Convert the dataset with LeRobot's own scripts."});
 }
 
 // Position of a name in names, or -1.

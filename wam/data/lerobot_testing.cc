@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <numeric>
+#include <tuple>
 
 #include "wam/base/check.h"
 #include "wam/base/files.h"
@@ -107,16 +108,42 @@ json modality_json(const TestDatasetOptions& options) {
   return modality;
 }
 
-// Statistics that fit the waves: every value lies within -1 and 1.
-json stats_json() {
+json column_stats(const std::vector<const HostTensor*>& parts) {
+  const int64_t width = parts.front()->shape()[1];
   json stats;
-  for (const auto& [column, width] :
-       {std::pair("observation.state", kStateWidth), std::pair("action", kActionWidth)}) {
-    const auto list = [width = width](double value) {
-      return std::vector<double>(static_cast<size_t>(width), value);
-    };
-    stats[column] = {{"min", list(-1)},  {"max", list(1)},  {"mean", list(0)},
-                     {"std", list(0.7)}, {"q01", list(-1)}, {"q99", list(1)}};
+  for (int64_t dim = 0; dim < width; ++dim) {
+    double min = INFINITY, max = -INFINITY, sum = 0, squares = 0;
+    int64_t count = 0;
+    for (const HostTensor* part : parts) {
+      for (int64_t i = dim; i < part->num_elements(); i += width, ++count) {
+        const double value = part->as<float>()[static_cast<size_t>(i)];
+        min = std::min(min, value), max = std::max(max, value);
+        sum += value, squares += value * value;
+      }
+    }
+    const double mean = sum / static_cast<double>(count);
+    for (const char* name : {"min", "q01"}) stats[name].push_back(min);
+    for (const char* name : {"max", "q99"}) stats[name].push_back(max);
+    stats["mean"].push_back(mean);
+    stats["std"].push_back(std::sqrt(squares / static_cast<double>(count) - mean * mean));
+    stats["count"] = {count};
+  }
+  return stats;
+}
+
+// Statistics of all episodes (-1) or one. q01 and q99 are the extremes: near enough for tests.
+json stats_json(const TestDatasetOptions& options, int64_t only = -1) {
+  json stats;
+  for (const auto& [column, phase, width] : {std::tuple("observation.state", 0.0, kStateWidth),
+                                             std::tuple("action", 0.5, kActionWidth)}) {
+    std::vector<HostTensor> waves_of;
+    for (int64_t episode = 0; episode < std::ssize(options.lengths); ++episode) {
+      if (only >= 0 && episode != only) continue;
+      waves_of.push_back(waves(options.lengths[episode], width, episode, phase));
+    }
+    std::vector<const HostTensor*> parts;
+    for (const HostTensor& part : waves_of) parts.push_back(&part);
+    stats[column] = column_stats(parts);
   }
   return stats;
 }
@@ -139,7 +166,13 @@ void write_meta(const fs::path& root, const TestDatasetOptions& options) {
   write_lines(root / "meta/tasks.jsonl",
               {{{"task_index", 0}, {"task", "push"}}, {{"task_index", 1}, {"task", "pull"}}});
   if (options.has_modality) write_text(root / "meta/modality.json", modality_json(options).dump(1));
-  if (options.has_stats) write_text(root / "meta/stats.json", stats_json().dump(1));
+  if (!options.has_stats) return;
+  write_text(root / "meta/stats.json", stats_json(options).dump(1));
+  std::vector<json> lines;
+  for (int64_t episode = 0; episode < std::ssize(options.lengths); ++episode) {
+    lines.push_back({{"episode_index", episode}, {"stats", stats_json(options, episode)}});
+  }
+  write_lines(root / "meta/episodes_stats.jsonl", lines);
 }
 
 void write_video(const fs::path& path, const TestDatasetOptions& options, int64_t episode,

@@ -148,7 +148,10 @@ void ParquetReader::Impl::open(const std::filesystem::path& path) {
     check_status(file.status(), where, "cannot open the parquet file");
     fd.release();  // the file owns it now
     parquet::arrow::FileReaderBuilder builder;
-    check_status(builder.Open(*file), where, what);
+    // Pages that carry a checksum are checked against it.
+    parquet::ReaderProperties file_properties(arrow::system_memory_pool());
+    file_properties.set_page_checksum_verification(true);
+    check_status(builder.Open(*file, file_properties), where, what);
     parquet::ArrowReaderProperties properties(/*use_threads=*/false);
     // Off: it would read ahead on Arrow's own threads.
     properties.set_pre_buffer(false);

@@ -194,6 +194,7 @@ void ParquetWriter::Impl::open(const arrow::Schema& schema) {
   std::shared_ptr<parquet::WriterProperties> properties =
       parquet::WriterProperties::Builder()
           .compression(arrow_compression(options.compression))
+          ->enable_page_checksum()
           ->build();
   // The Arrow schema in the footer keeps fixed_size_list what it is.
   std::shared_ptr<parquet::ArrowWriterProperties> arrow_properties =

@@ -6,6 +6,7 @@
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
+#include "wam/data/coded_error.h"
 
 namespace wam::data {
 namespace {
@@ -37,9 +38,12 @@ void require_inside(const std::filesystem::path& path, const std::string& where)
   bool is_inside =
       !path.empty() && path.is_relative() && path.native().find('\0') == std::string::npos;
   for (const std::filesystem::path& part : path) is_inside = is_inside && part != "..";
-  if (!is_inside) {
-    fail(where, "path leaves the dataset's folder", path.string(), "a relative path without '..'");
-  }
+  if (is_inside) return;
+  throw CodedError("path-outside", {.where = where,
+                                    .what = "path leaves the dataset's folder",
+                                    .got = quote(path.string()),
+                                    .expected = "a relative path without '..'",
+                                    .remedy = "Correct the path in the dataset."});
 }
 
 PathTemplate::Part PathTemplate::parse_field(std::string_view inside) const {

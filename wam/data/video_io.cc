@@ -12,6 +12,7 @@
 
 #include "wam/base/error.h"
 #include "wam/base/files.h"
+#include "wam/data/coded_error.h"
 
 namespace wam::data {
 namespace {
@@ -34,11 +35,11 @@ bool is_mp4(std::span<const uint8_t> header) {
 }
 
 [[noreturn]] void throw_cut(const VideoFile& file, const std::string& got) {
-  throw DataError({.where = file.where(),
-                   .what = "video is cut short or was never finished",
-                   .got = got,
-                   .expected = "a whole mp4 with its index (moov)",
-                   .remedy = "Restore the file, or leave the episode out."});
+  throw CodedError("video-cut", {.where = file.where(),
+                                 .what = "video is cut short or was never finished",
+                                 .got = got,
+                                 .expected = "a whole mp4 with its index (moov)",
+                                 .remedy = "Restore the file, or leave the episode out."});
 }
 
 // One top-level box: where its contents begin and where it ends.
@@ -78,10 +79,10 @@ VideoFile::VideoFile(const std::filesystem::path& path)
   }
   size_ = status.st_size;
   if (size_ > 0) return;
-  throw DataError({.where = where_,
-                   .what = "video is empty",
-                   .got = "0 bytes",
-                   .remedy = "Restore the file, or leave the episode out."});
+  throw CodedError("video-empty", {.where = where_,
+                                   .what = "video is empty",
+                                   .got = "0 bytes",
+                                   .remedy = "Restore the file, or leave the episode out."});
 }
 
 size_t VideoFile::read_some(int64_t offset, std::span<uint8_t> target) const {
