@@ -20,6 +20,14 @@ int64_t piece(int64_t size, int64_t parts) {
   return divide_up(divide_up(size, parts), kMultiple) * kMultiple;
 }
 
+// C = beta C: the product of nothing, which oneDNN leaves undone.
+void scale_rows(const GemmShape& s, const GemmOperands<float>& o) {
+  for (int64_t i = 0; i < s.m; ++i) {
+    float* c = o.c + i * o.ldc;
+    for (int64_t j = 0; j < s.n; ++j) c[j] = o.beta == 0 ? 0 : o.beta * c[j];
+  }
+}
+
 // c[j] of one row of the result; B is read along its rows, so that the loops vectorise.
 void gemm_row(const GemmShape& s, const GemmOperands<double>& o, int64_t i) {
   double* c = o.c + i * o.ldc;
@@ -53,6 +61,7 @@ GemmTiling gemm_tiling(int64_t m, int64_t n) {
 
 void gemm_serial(const GemmShape& s, const GemmOperands<float>& o) {
   if (s.m == 0 || s.n == 0) return;
+  if (s.k == 0) return scale_rows(s, o);
   const dnnl_status_t status = dnnl_sgemm(s.trans_a ? 'T' : 'N', s.trans_b ? 'T' : 'N', s.m, s.n,
                                           s.k, o.alpha, o.a, o.lda, o.b, o.ldb, o.beta, o.c, o.ldc);
   WAM_CHECK(status == dnnl_success) << "dnnl_sgemm returned " << status;
