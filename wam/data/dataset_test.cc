@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
+#include <thread>
 
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/hash.h"
 #include "wam/data/lerobot_testing.h"
+#include "wam/data/repack.h"
 #include "wam/data/video_testing.h"
 
 namespace wam::data {
@@ -173,6 +178,65 @@ TEST_F(DatasetTest, EpisodeStatisticsAreSummed) {
   EXPECT_DOUBLE_EQ(stats.at("mean")[0], 1);
   EXPECT_DOUBLE_EQ(stats.at("std")[0], std::sqrt(34.0 / 4));
   EXPECT_FALSE(stats.contains("q01"));
+}
+
+TEST_F(DatasetTest, ReadersWorkSideBySide) {
+  make();
+  const auto dataset = open_dataset(root_);
+  const auto hash_of = [&](FrameReader& reader, size_t e, const std::string& camera) {
+    const HostTensor frames =
+        reader.read(dataset->episodes()[e], camera, std::array<int64_t, 4>{8, 1, 5, 3});
+    return hash64(std::as_bytes(frames.as<uint8_t>()));
+  };
+  std::map<std::pair<size_t, std::string>, uint64_t> expected;
+  const auto plain = dataset->make_frame_reader();
+  for (size_t e = 0; e < 3; ++e) {
+    for (const std::string& camera : options_.cameras) {
+      expected[{e, camera}] = hash_of(*plain, e, camera);
+    }
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const auto reader = dataset->make_frame_reader();
+      for (int round = 0; round < 10; ++round) {
+        const auto e = static_cast<size_t>((t + round) % 3);
+        const std::string& camera = options_.cameras[static_cast<size_t>(round % 2)];
+        wrong += hash_of(*reader, e, camera) == expected.at({e, camera}) ? 0 : 1;
+        wrong +=
+            dataset->read_table(dataset->episodes()[e]).num_rows == dataset->episodes()[e].length
+                ? 0
+                : 1;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(DatasetTest, RepackedPicturesAreEqual) {
+  make();
+  const auto dataset = open_dataset(root_);
+  repack_with_images(*dataset, temp_ / "images");
+  const auto copy = open_dataset(temp_ / "images");
+  ASSERT_EQ(copy->episodes().size(), 3u);
+  EXPECT_TRUE(copy->find_feature(options_.cameras[0])->is_image());
+  const auto reader = dataset->make_frame_reader(), copy_reader = copy->make_frame_reader();
+  for (const Episode& episode : copy->episodes()) {
+    for (const std::string& camera : options_.cameras) {
+      const std::array<int64_t, 3> rows = {0, episode.length - 1, 4};
+      const HostTensor a = reader->read(episode, camera, rows);
+      const HostTensor b = copy_reader->read(episode, camera, rows);
+      EXPECT_TRUE(std::ranges::equal(a.as<uint8_t>(), b.as<uint8_t>()));
+    }
+    const EpisodeTable a = dataset->read_table(episode), b = copy->read_table(episode);
+    ASSERT_EQ(a.numeric.size(), b.numeric.size());
+    for (const auto& [name, values] : a.numeric) {
+      EXPECT_TRUE(std::ranges::equal(values.as<double>(), b.numeric.at(name).as<double>())) << name;
+    }
+  }
+  EXPECT_THROW(repack_with_images(*dataset, temp_ / "images"), DataError);
 }
 
 // --- What bad input gets ---
