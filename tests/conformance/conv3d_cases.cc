@@ -1,0 +1,69 @@
+#include "tests/conformance/references.h"
+#include "wam/ops/op_list.h"
+
+namespace wam::conformance {
+namespace {
+
+std::vector<Wide> convolve(const RefArgs& args) {
+  Wide y = args.output(0);
+  y.magnitude.resize(y.data.size());
+  const Wide &x = args.inputs[0], &w = args.inputs[1], &bias = args.inputs[2];
+  const std::vector<int64_t>&stride = args.attrs.integers("stride"),
+        &pad = args.attrs.integers("pad");
+  for_each(y.shape, [&](const Index& at, size_t place) {
+    Dot dot;
+    dot.add(bias.data[static_cast<size_t>(at[4])]);
+    const Shape taps{w.shape[1], w.shape[2], w.shape[3], w.shape[4]};
+    for_each(taps, [&](const Index& k, size_t) {
+      Index from = {at[0], 0, 0, 0, k[0]};
+      for (size_t d = 0; d < 3; ++d) {
+        from[d + 1] = at[d + 1] * stride[d] - pad[2 * d] + k[d + 1];
+        if (from[d + 1] < 0 || from[d + 1] >= x.shape[static_cast<int>(d) + 1]) return;
+      }
+      dot.add(x.data[flat(x.shape, from)] * w.data[flat(w.shape, {at[4], k[0], k[1], k[2], k[3]})]);
+    });
+    y.data[place] = dot.sum;
+    y.magnitude[place] = dot.size;
+  });
+  return {y};
+}
+
+}  // namespace
+
+void conv3d_cases(Tables& t) {
+  using List = std::vector<int64_t>;
+  const auto add = [&](const std::string& label, const Shape& in, const Shape& w, List stride,
+                       List pad) {
+    t.add({.op = &conv3d_op,
+           .label = label,
+           .attrs = {{"stride", stride}, {"pad", pad}},
+           .inputs = {x(in), x(w), x(Shape{w[0]})},
+           .errors = {matmul(static_cast<double>(w.num_elements() / w[0]))},
+           .reference = convolve});
+  };
+  const List one = {1, 1, 1}, none = {0, 0, 0, 0, 0, 0}, causal = {2, 0, 1, 1, 1, 1};
+  add("pointwise", Shape{1, 1, 1, 1, 1}, Shape{1, 1, 1, 1, 1}, one, none);
+  add("causal", Shape{2, 4, 5, 6, 3}, Shape{4, 3, 3, 3, 3}, one, causal);
+  add("causal_one_frame", Shape{1, 1, 4, 3, 16}, Shape{17, 16, 3, 3, 3}, one, causal);
+  add("causal_wide", Shape{1, 2, 9, 7, 32}, Shape{33, 32, 3, 3, 3}, one, causal);
+  add("halve_picture", Shape{2, 2, 7, 8, 5}, Shape{6, 5, 1, 3, 3}, {1, 2, 2}, {0, 0, 0, 1, 0, 1});
+  add("halve_time", Shape{1, 7, 2, 3, 8}, Shape{8, 8, 3, 1, 1}, {2, 1, 1}, none);
+  add("time", Shape{2, 3, 2, 2, 4}, Shape{8, 4, 3, 1, 1}, one, {2, 0, 0, 0, 0, 0});
+  add("odd_pads", Shape{1, 4, 5, 5, 3}, Shape{2, 3, 2, 2, 2}, {3, 2, 3}, {1, 1, 0, 1, 1, 0});
+  const TensorType in{DType::kF32, Shape{1, 2, 4, 4, 3}};
+  const auto refuse = [&](const char* label, const Shape& w, List stride, List pad) {
+    t.refuse({.op = &conv3d_op,
+              .label = label,
+              .attrs = {{"stride", stride}, {"pad", pad}},
+              .inputs = {in, {DType::kF32, w}, {DType::kF32, Shape{w[0]}}}});
+  };
+  refuse("channels", Shape{2, 4, 1, 1, 1}, one, none);
+  refuse("does_not_fit", Shape{2, 3, 3, 1, 1}, one, none);
+  refuse("no_stride", Shape{2, 3, 1, 1, 1}, {0, 1, 1}, none);
+  refuse("pad_not_below_kernel", Shape{2, 3, 1, 1, 1}, one, {1, 0, 0, 0, 0, 0});
+  refuse("negative_pad", Shape{2, 3, 1, 3, 3}, one, {0, 0, -1, 0, 0, 0});
+  refuse("short_lists", Shape{2, 3, 1, 1, 1}, {1, 1}, none);
+  refuse("short_pad", Shape{2, 3, 1, 1, 1}, one, {0, 0, 0});
+}
+
+}  // namespace wam::conformance
