@@ -57,11 +57,7 @@ inline train::TrainResult run(const train::TrainConfig& config, bool resume = fa
 
 // Training losses in order.
 inline std::vector<double> losses(const std::filesystem::path& run_dir) {
-  std::vector<double> values;
-  for (const train::MetricsRow& row : train::read_metrics(run_dir / "metrics.jsonl")) {
-    if (row.at("validation") == 0) values.push_back(row.at("loss"));
-  }
-  return values;
+  return train::read_curve(run_dir, "train", "loss").values;
 }
 
 inline std::string checkpoint_bytes(const std::filesystem::path& run_dir, int64_t step, const std::string& file) {

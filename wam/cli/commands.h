@@ -8,15 +8,9 @@ class App;
 
 namespace wam::cli {
 
-void add_plan(CLI::App& app, int& exit_code);
-void add_train(CLI::App& app, int& exit_code);
-void add_eval(CLI::App& app, int& exit_code);
-void add_stats(CLI::App& app, int& exit_code);
-void add_validate(CLI::App& app, int& exit_code);
-void add_sim(CLI::App& app, int& exit_code);
-void add_bench(CLI::App& app, int& exit_code);
-void add_demo(CLI::App& app, int& exit_code);
-void add_ops(CLI::App& app, int& exit_code);
-void add_version(CLI::App& app, int& exit_code);
+// Declared for every command whose source is compiled in: void add_<command>(CLI::App&, int&).
+#define WAM_COMMAND(name) void add_##name(CLI::App& app, int& exit_code);
+#include "wam/cli/command_list.inc"
+#undef WAM_COMMAND
 
 }  // namespace wam::cli

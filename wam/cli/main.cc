@@ -1,6 +1,9 @@
 // wam: trains world action models. Errors become one line on stderr and an exit code (base/error.h).
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "wam/base/error.h"
@@ -13,16 +16,9 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::help);
   int exit_code = 0;
-  wam::cli::add_bench(app, exit_code);
-  wam::cli::add_demo(app, exit_code);
-  wam::cli::add_eval(app, exit_code);
-  wam::cli::add_ops(app, exit_code);
-  wam::cli::add_plan(app, exit_code);
-  wam::cli::add_sim(app, exit_code);
-  wam::cli::add_stats(app, exit_code);
-  wam::cli::add_train(app, exit_code);
-  wam::cli::add_validate(app, exit_code);
-  wam::cli::add_version(app, exit_code);
+#define WAM_COMMAND(name) wam::cli::add_##name(app, exit_code);
+#include "wam/cli/command_list.inc"
+#undef WAM_COMMAND
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -34,7 +30,16 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+// OpenMP's threads spin while they wait, unless told otherwise before the process starts; on a machine
+// of few cores that takes the time the loader's threads need. Asked for once, by starting again.
+void wait_passively(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr) return;
+  setenv("OMP_WAIT_POLICY", "passive", 1);
+  execv("/proc/self/exe", argv);  // on failure: go on as we are
+}
+
 int main(int argc, char** argv) {
+  wait_passively(argv);
   try {
     return run(argc, argv);
   } catch (const wam::Error& error) {

@@ -1,111 +1,54 @@
 #include "wam/train/metrics_sink.h"
 
-#include <cerrno>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
-
-#include "wam/base/error.h"
-#include "wam/base/files.h"
-
 namespace wam::train {
 namespace {
 
-using nlohmann::json;
-
-// JSON has no NaN: non-finite numbers are text.
-json number(double value) {
-  if (std::isfinite(value)) return value;
-  return std::isnan(value) ? "nan" : (value > 0 ? "inf" : "-inf");
+std::vector<TaggedScalar> losses(const StepMetrics& m) {
+  return {{"loss", m.loss}, {"dynamics_loss", m.dynamics_loss}, {"action_loss", m.action_loss}};
 }
 
-double from_json(const json& value) {
-  if (value.is_number()) return value.get<double>();
-  const std::string text = value.is_string() ? value.get<std::string>() : "";
-  if (text == "inf") return INFINITY;
-  if (text == "-inf") return -INFINITY;
-  return NAN;
+MetricsRecord record_of(int64_t step, const std::string& kind, const std::vector<TaggedScalar>& scalars) {
+  MetricsRecord record{.step = step, .fields = {{"kind", kind}}};
+  for (const auto& [name, value] : scalars) record.fields.emplace_back(name, value);
+  return record;
 }
 
-json losses(const StepMetrics& m) {
-  return {{"loss", number(m.loss)},
-          {"dynamics_loss", number(m.dynamics_loss)},
-          {"action_loss", number(m.action_loss)}};
-}
-
-void keep_until(const std::filesystem::path& path, int64_t step) {
-  if (!std::filesystem::exists(path)) return;
-  std::istringstream lines(read_text_file(path));
-  std::string kept;
-  for (std::string line; std::getline(lines, line);) {
-    const json j = json::parse(line, nullptr, false);
-    if (j.is_discarded() || !j.contains("step") || j["step"].get<int64_t>() > step) continue;
-    kept += line + "\n";
-  }
-  write_file_atomic(path, kept);
+std::vector<TaggedScalar> with_prefix(const std::string& prefix, std::vector<TaggedScalar> scalars) {
+  for (auto& [name, value] : scalars) name = prefix + name;
+  return scalars;
 }
 
 }  // namespace
 
 MetricsSink::MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step)
-    : path_(run_dir / "metrics.jsonl") {
-  keep_until(path_, resumed_step);
-  file_ = std::fopen(path_.c_str(), "ae");
-  if (file_ == nullptr) throw_io_error(path_, "cannot open", errno);
-}
-
-MetricsSink::~MetricsSink() {
-  if (file_ != nullptr) std::fclose(file_);
-}
-
-void MetricsSink::write_line(const std::string& text) {
-  if (std::fputs((text + "\n").c_str(), file_) < 0 || std::fflush(file_) != 0) {
-    throw_io_error(path_, "cannot write", errno);
-  }
-}
+    : log_(run_dir / "metrics.jsonl", resumed_step),
+      events_(run_dir / "tensorboard", resumed_step + 1) {}
 
 void MetricsSink::log_step(const StepMetrics& m) {
-  json j = losses(m);
-  j["step"] = m.step;
-  j["kind"] = "train";
-  j["grad_norm"] = number(m.grad_norm);
-  j["lr"] = m.lr;
-  j["samples_per_second"] = number(m.samples_per_second);
-  j["wait_share"] = number(m.wait_share);
-  j["skipped"] = m.skipped ? 1 : 0;
-  write_line(j.dump());
+  std::vector<TaggedScalar> scalars = losses(m);
+  scalars.insert(scalars.end(), {{"grad_norm", m.grad_norm},
+                                 {"lr", m.lr},
+                                 {"samples_per_second", m.samples_per_second},
+                                 {"wait_share", m.wait_share},
+                                 {"skipped", m.skipped ? 1.0 : 0.0}});
+  log_.write(record_of(m.step, "train", scalars));
+  events_.add_scalars(m.step, with_prefix("train/", scalars));
 }
 
 void MetricsSink::log_validation(int64_t step, const StepMetrics& m) {
-  json j = losses(m);
-  j["step"] = step;
-  j["kind"] = "validation";
-  write_line(j.dump());
+  log_.write(record_of(step, "validation", losses(m)));
+  events_.add_scalars(step, with_prefix("validation/", losses(m)));
 }
 
-std::vector<MetricsRow> read_metrics(const std::filesystem::path& path) {
-  std::istringstream lines(read_text_file(path));
-  std::vector<MetricsRow> rows;
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    ++number;
-    const json j = json::parse(line, nullptr, false);
-    if (!j.is_object()) {
-      if (lines.peek() == EOF) break;
-      throw DataError({.where = path.string() + ", line " + std::to_string(number),
-                       .what = "is not a JSON object"});
-    }
-    MetricsRow row;
-    for (const auto& [key, value] : j.items()) {
-      if (key == "kind") {
-        row["validation"] = value == "validation" ? 1 : 0;
-      } else {
-        row[key] = from_json(value);
-      }
-    }
-    rows.push_back(std::move(row));
+Curve read_curve(const std::filesystem::path& run_dir, const std::string& kind, const std::string& key) {
+  Curve curve;
+  for (const MetricsRecord& record : read_metrics_log(run_dir / "metrics.jsonl")) {
+    const auto value = record.number(key);
+    if (record.text("kind") != kind || !value) continue;
+    curve.steps.push_back(static_cast<double>(record.step));
+    curve.values.push_back(*value);
   }
-  return rows;
+  return curve;
 }
 
 }  // namespace wam::train

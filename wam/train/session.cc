@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "wam/base/error.h"
 #include "wam/base/log.h"
@@ -37,18 +38,6 @@ void measure_latents(Session& s) {
   s.vae.mean = statistics.mean();
   s.vae.std = statistics.std();
   log_info("latents standardised over " + std::to_string(kStatisticsClips) + " clips");
-}
-
-void parse_latents(Session& s, const std::string& text) {
-  try {
-    const nlohmann::json j = nlohmann::json::parse(text);
-    s.vae.mean = j.at("mean").get<std::vector<double>>();
-    s.vae.std = j.at("std").get<std::vector<double>>();
-    check(s.vae);
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError({.where = "latents.json", .what = "is damaged",
-                     .remedy = "Resume from an older checkpoint."});
-  }
 }
 
 // The picture program has the normalisation compiled in: lowered again once it is known.
@@ -91,11 +80,24 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
     if (latent_stats.empty()) {
       measure_latents(*s);
     } else {
-      parse_latents(*s, latent_stats);
+      std::tie(s->vae.mean, s->vae.std) = parse_latent_stats(latent_stats);
+      check(s->vae);
     }
     rebuild_encoders(*s);
   }
   return s;
+}
+
+std::pair<std::vector<double>, std::vector<double>> parse_latent_stats(const std::string& text) {
+  try {
+    const nlohmann::json j = nlohmann::json::parse(text);
+    return {j.at("mean").get<std::vector<double>>(), j.at("std").get<std::vector<double>>()};
+  } catch (const nlohmann::json::exception&) {
+    throw DataError({.where = "latents.json",
+                     .what = "is damaged",
+                     .expected = "lists 'mean' and 'std'",
+                     .remedy = "Use an older checkpoint."});
+  }
 }
 
 std::string latent_stats_json(const Session& s) {

@@ -29,6 +29,9 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
 // mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are used.
 std::string latent_stats_json(const Session& session);
 
+// mean and std back from that text. Throws DataError.
+std::pair<std::vector<double>, std::vector<double>> parse_latent_stats(const std::string& text);
+
 // Sets OpenMP's threads; 0 leaves them.
 void set_threads(int64_t threads);
 
