@@ -94,7 +94,7 @@ std::vector<Tick> ChartAxis::log_ticks(int count) const {
   const int first = static_cast<int>(std::floor(low_)), last = static_cast<int>(std::ceil(high_));
   const int stride = std::max(1, (last - first + count) / count);
   std::vector<int> digits = {1};
-  if (high_ - low_ <= 2.5) digits = {1, 2, 5};
+  if (high_ - low_ <= 3.2) digits = {1, 2, 5};
   if (high_ - low_ <= 0.7) digits = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   std::vector<Tick> ticks;
   for (int exponent = first; exponent <= last; exponent += stride) {

@@ -25,6 +25,7 @@ figcaption{font-weight:600;margin-bottom:6px;overflow-wrap:anywhere}
 .legend li{display:flex;align-items:center;gap:6px;overflow-wrap:anywhere}
 .legend svg{width:22px;height:8px;flex:none}
 .line{fill:none;stroke:currentColor;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}
+.raw{opacity:.28;stroke-width:1}
 .dash .line{stroke-dasharray:6 4}
 .chart g circle{fill:currentColor}
 .legend li>svg{color:var(--s)}.chart g{color:var(--s)}

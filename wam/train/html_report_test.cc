@@ -131,9 +131,7 @@ TEST(LineChart, DrawsGapsAndSaysWhatIsMissing) {
   const size_t path = html.find("<g class=\"s0\">");
   const std::string data = html.substr(path, html.find("</g>", path) - path);
   EXPECT_EQ(count(data, "h0"), 2u) << data;  // two pieces
-  EXPECT_NE(html.find("s: 1 values are not finite. s: 2 values are not positive."),
-            std::string::npos)
-      << html;
+  EXPECT_NE(html.find("Not drawn: s: 1 not finite. s: 2 not positive."), std::string::npos) << html;
 }
 
 TEST(LineChart, NothingToDraw) {
@@ -152,8 +150,11 @@ TEST(LineChart, TwentySeriesDiffer) {
   EXPECT_EQ(count(html, "<g class=\"s3\">"), 1u);
 }
 
-TEST(LineChart, LongSeriesStaySmall) {
-  EXPECT_LT(render_line_chart({.title = "long", .series = {wave("s", 100000)}}).size(), 100000u);
+TEST(LineChart, LongSeriesStaySmallAndShowTheirMean) {
+  const std::string html = render_line_chart({.title = "long", .series = {wave("s", 100000)}});
+  EXPECT_LT(html.size(), 100000u);
+  EXPECT_EQ(count(html, "line raw"), 1u);
+  EXPECT_NE(html.find("Pale: lowest and highest"), std::string::npos);
 }
 
 TEST(HtmlReport, IsOnePageWithoutOutsideResources) {

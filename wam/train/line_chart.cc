@@ -23,12 +23,15 @@ constexpr double kLeft = 66, kRight = 14, kTop = 12, kBottom = 46;
 constexpr double kPlotWidth = kWidth - kLeft - kRight, kPlotHeight = kHeight - kTop - kBottom;
 constexpr size_t kMaxPoints = 1600;  // about two a unit of width
 constexpr size_t kMaxMarkedPoints = 30;
+constexpr size_t kMeanRuns = 200;
 constexpr int kNumColors = 10;
 
 // The part of a series that is drawn.
 struct Curve {
   std::string name;
   std::vector<double> xs, ys;
+  // Means of runs of points; empty for series short enough to be drawn whole.
+  std::vector<double> mean_xs, mean_ys;
   int64_t num_not_finite = 0, num_not_positive = 0;
 };
 
@@ -38,6 +41,23 @@ struct Plot {
   double at_y(double value) const { return kTop + kPlotHeight * (1 - y.place(value)); }
   bool has_place(double vx, double vy) const { return x.has_place(vx) && y.has_place(vy); }
 };
+
+// Means of the finite points of kMeanRuns runs. Of many points the lowest and highest alone make a
+// band that hides where most of them lie.
+void add_means(const ChartSeries& series, Curve& curve) {
+  const size_t size = series.ys.size();
+  for (size_t run = 0; run < kMeanRuns; ++run) {
+    double sum_x = 0, sum_y = 0, count = 0;
+    for (size_t i = size * run / kMeanRuns; i < size * (run + 1) / kMeanRuns; ++i) {
+      if (!std::isfinite(series.xs[i]) || !std::isfinite(series.ys[i])) continue;
+      sum_x += series.xs[i];
+      sum_y += series.ys[i];
+      ++count;
+    }
+    curve.mean_xs.push_back(sum_x / count);  // NaN, a gap, if there is none
+    curve.mean_ys.push_back(sum_y / count);
+  }
+}
 
 Curve to_curve(const ChartSeries& series, bool log_y) {
   WAM_CHECK(series.xs.size() == series.ys.size()) << "series " << series.name;
@@ -51,6 +71,7 @@ Curve to_curve(const ChartSeries& series, bool log_y) {
     curve.xs.push_back(series.xs[i]);
     curve.ys.push_back(series.ys[i]);
   }
+  if (series.ys.size() > kMaxPoints) add_means(series, curve);
   return curve;
 }
 
@@ -81,16 +102,17 @@ std::string style_class(size_t series) {
   return fmt::format("s{}{}", series % kNumColors, series / kNumColors % 2 == 1 ? " dash" : "");
 }
 
-std::string path_data(const Curve& curve, const Plot& plot) {
+std::string path_data(const std::vector<double>& xs, const std::vector<double>& ys,
+                      const Plot& plot) {
   std::string data;
   bool is_pen_down = false;
-  for (size_t i = 0; i < curve.xs.size(); ++i) {
-    if (!plot.has_place(curve.xs[i], curve.ys[i])) {
+  for (size_t i = 0; i < xs.size(); ++i) {
+    if (!plot.has_place(xs[i], ys[i])) {
       is_pen_down = false;
       continue;
     }
-    data += fmt::format("{}{:.1f} {:.1f}", is_pen_down ? 'L' : 'M', plot.at_x(curve.xs[i]),
-                        plot.at_y(curve.ys[i]));
+    data +=
+        fmt::format("{}{:.1f} {:.1f}", is_pen_down ? 'L' : 'M', plot.at_x(xs[i]), plot.at_y(ys[i]));
     // With round caps a line of no length shows a point that stands alone.
     if (!is_pen_down) data += "h0";
     is_pen_down = true;
@@ -112,8 +134,13 @@ std::string summary(const Curve& curve) {
 
 std::string draw_curve(const Curve& curve, const Plot& plot, size_t series) {
   std::string svg =
-      fmt::format(R"(<g class="{}"><title>{}</title><path class="line" d="{}"/>)",
-                  style_class(series), escape_html(summary(curve)), path_data(curve, plot));
+      fmt::format(R"(<g class="{}"><title>{}</title><path class="line{}" d="{}"/>)",
+                  style_class(series), escape_html(summary(curve)),
+                  curve.mean_xs.empty() ? "" : " raw", path_data(curve.xs, curve.ys, plot));
+  if (!curve.mean_xs.empty()) {
+    svg += fmt::format(R"(<path class="line" d="{}"/>)",
+                       path_data(curve.mean_xs, curve.mean_ys, plot));
+  }
   for (size_t i = 0; curve.xs.size() <= kMaxMarkedPoints && i < curve.xs.size(); ++i) {
     if (!plot.has_place(curve.xs[i], curve.ys[i])) continue;
     svg +=
@@ -159,18 +186,22 @@ std::string legend(const std::vector<Curve>& curves) {
   return html + "</ul>";
 }
 
-// Says what is not in the picture.
+// Says what is not in the picture, or not as it is.
 std::string note(const std::vector<Curve>& curves) {
   std::string text;
   for (const Curve& curve : curves) {
     if (curve.num_not_finite > 0) {
-      text += fmt::format(" {}: {} values are not finite.", curve.name, curve.num_not_finite);
+      text += fmt::format(" {}: {} not finite.", curve.name, curve.num_not_finite);
     }
     if (curve.num_not_positive > 0) {
-      text += fmt::format(" {}: {} values are not positive.", curve.name, curve.num_not_positive);
+      text += fmt::format(" {}: {} not positive.", curve.name, curve.num_not_positive);
     }
   }
-  return text.empty() ? "" : "<p class=\"note\">Not drawn:" + escape_html(text) + "</p>";
+  if (!text.empty()) text = "Not drawn:" + text;
+  const bool has_means = std::any_of(curves.begin(), curves.end(),
+                                     [](const Curve& curve) { return !curve.mean_xs.empty(); });
+  if (has_means) text = "Pale: lowest and highest values; full: means of neighbours. " + text;
+  return text.empty() ? "" : "<p class=\"note\">" + escape_html(text) + "</p>";
 }
 
 // The values that have a place, for the pointer's read-out; five digits are finer than a pixel.

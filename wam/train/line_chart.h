@@ -23,7 +23,8 @@ std::vector<size_t> decimate(const std::vector<double>& ys, size_t max_points);
 
 // A <figure> with title, legend, SVG, a note on values that have no place in it, and the drawn
 // values as JSON for the page's pointer read-out. 1 to 20 series are told apart by colour and
-// dashes.
+// dashes; one of very many points is drawn as a pale band with the means of neighbours in full
+// colour.
 std::string render_line_chart(const LineChart& chart);
 
 }  // namespace wam::train
