@@ -1,5 +1,7 @@
 #include "tests/conformance/cases.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -229,6 +231,24 @@ std::vector<Wide> expected(const Case& c, const Instance& instance) {
   const std::vector<TensorType> types = instance.types();
   const std::vector<TensorType> outputs = c.op->infer({types, instance.attrs});
   return c.reference({inputs, instance.attrs, outputs});
+}
+
+Comparison compare(const HostTensor& got, const Wide& want, const ErrorModel& model) {
+  WAM_CHECK(got.shape() == want.shape) << got.type().to_string() << ", " << want.shape.to_string();
+  const Wide result = to_wide(got);
+  Comparison worst;
+  for (size_t i = 0; i < result.data.size(); ++i) {
+    const double a = result.data[i], b = want.data[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double limit =
+        bound(model, got.dtype(), b, want.magnitude.empty() ? 0 : want.magnitude[i]);
+    const double difference = std::fabs(a - b);
+    const double ratio = limit > 0 && std::isfinite(difference) ? difference / limit : HUGE_VAL;
+    if (ratio <= worst.ratio) continue;
+    worst = {ratio, fmt::format("element {}: got {}, expected {}, bound {:.3g}, ratio {:.3g}", i, a,
+                                b, limit, ratio)};
+  }
+  return worst;
 }
 
 }  // namespace wam::conformance

@@ -149,4 +149,12 @@ Instance widened(const Case& c, const Instance& instance, DType float_type);
 std::vector<Wide> expected(const Case& c, const Instance& instance);
 Wide to_wide(const HostTensor& tensor);
 
+// One output against what it should be: the element that is worst relative to its bound.
+struct Comparison {
+  double ratio = 0;  // |difference| / bound; at most 1 is right
+  std::string text;  // "element 7: got 1.5, expected 1.25, bound 1e-07, ratio 2.5e+06"
+};
+// Equal numbers, infinities included, and two NaNs agree. Shapes must be equal.
+Comparison compare(const HostTensor& got, const Wide& want, const ErrorModel& model);
+
 }  // namespace wam::conformance

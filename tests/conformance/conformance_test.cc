@@ -50,27 +50,9 @@ void expect_same(std::span<const HostTensor> a, std::span<const HostTensor> b, c
   }
 }
 
-// Compares one output, naming the worst element.
 void expect_close(const HostTensor& output, const Wide& want, const ErrorModel& model) {
-  ASSERT_EQ(output.shape(), want.shape);
-  const Wide got = to_wide(output);
-  double worst = -1;
-  std::string place;
-  for (size_t i = 0; i < got.data.size(); ++i) {
-    const double limit =
-        bound(model, output.dtype(), want.data[i], want.magnitude.empty() ? 0 : want.magnitude[i]);
-    const double difference = std::fabs(got.data[i] - want.data[i]);
-    const bool same =
-        got.data[i] == want.data[i] || (std::isnan(got.data[i]) && std::isnan(want.data[i]));
-    const double ratio = same                                     ? 0
-                         : limit > 0 && std::isfinite(difference) ? difference / limit
-                                                                  : HUGE_VAL;
-    if (ratio <= worst) continue;
-    worst = ratio;
-    place = fmt::format("element {}: got {}, expected {}, bound {:.3g}, ratio {:.3g}", i,
-                        got.data[i], want.data[i], limit, ratio);
-  }
-  EXPECT_LE(worst, 1) << output.type().to_string() << " " << place;
+  const Comparison worst = compare(output, want, model);
+  EXPECT_LE(worst.ratio, 1) << output.type().to_string() << " " << worst.text;
 }
 
 TEST_P(Conformance, AgreesWithReference) {

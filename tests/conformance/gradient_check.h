@@ -15,8 +15,8 @@ struct GradientReport {
 };
 
 // The loss is a weighted sum of the op's differentiable outputs. Between 4 and 24 elements of
-// each differentiable input are moved by h and h/2; the bound is made of the difference between the two
-// quotients (truncation) and of rounding over h.
+// each differentiable input are moved by h and h/2; the bound is made of the difference between the
+// two quotients (truncation) and of rounding over h.
 GradientReport check_gradient(const Case& c);
 
 }  // namespace wam::conformance

@@ -11,8 +11,10 @@
 namespace wam::cpu::math {
 namespace {
 
-// Distance to the true value in units of the last place of a float of that size.
+// Distance to the true value in units of the last place of a float of that size. What would be
+// subnormal may be zero.
 double ulps(float got, double want) {
+  if (got == 0 && std::fabs(want) <= std::numeric_limits<float>::min()) return 0;
   if (std::isnan(want)) return std::isnan(got) ? 0 : HUGE_VAL;
   const auto rounded = static_cast<float>(want);
   if (std::isinf(rounded) || got == want) return got == rounded ? 0 : HUGE_VAL;

@@ -68,54 +68,98 @@ bool overwritten(const RunOptions& options, size_t input) {
       options.in_place, [&](const InPlace& pair) { return pair.input == static_cast<int>(input); });
 }
 
+std::vector<TensorType> types_of(std::span<const HostTensor> tensors) {
+  std::vector<TensorType> types;
+  for (const HostTensor& tensor : tensors) types.push_back(tensor.type());
+  return types;
+}
+
+// Everything one run needs, in guarded memory.
+class GuardedRun {
+ public:
+  GuardedRun(const OpDef& op, std::span<const HostTensor> inputs,
+             std::vector<TensorType> output_types, int64_t workspace_bytes,
+             const RunOptions& options)
+      : op_(op),
+        inputs_(inputs),
+        output_types_(std::move(output_types)),
+        options_(options),
+        workspace_(workspace_bytes, options.poison) {
+    for (const HostTensor& input : inputs) {
+      in_.emplace_back(input.size_bytes(), uint8_t{0});
+      std::memcpy(in_.back().data(), input.data(), static_cast<size_t>(input.size_bytes()));
+    }
+    for (size_t i = 0; i < output_types_.size(); ++i) {
+      const GuardedBuffer* shared = shared_with(options, i, in_);
+      out_.push_back(shared == nullptr
+                         ? GuardedBuffer(output_types_[i].size_bytes(), options.poison)
+                         : *shared);
+    }
+  }
+
+  void run(Kernel& kernel) const {
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (const GuardedBuffer& buffer : in_) in.push_back(buffer.data());
+    for (const GuardedBuffer& buffer : out_) out.push_back(buffer.data());
+    kernel.run({in, out, workspace_.data(), nullptr});
+  }
+
+  void check() const {
+    const std::string whose = std::string(op_.name) + "'s ";
+    workspace_.check(whose + "workspace");
+    for (size_t i = 0; i < in_.size(); ++i) {
+      in_[i].check(whose + "input " + std::to_string(i));
+      const bool same = std::memcmp(in_[i].data(), inputs_[i].data(),
+                                    static_cast<size_t>(inputs_[i].size_bytes())) == 0;
+      WAM_CHECK(same || overwritten(options_, i)) << op_.name << " wrote to its input " << i;
+    }
+    for (size_t i = 0; i < out_.size(); ++i) out_[i].check(whose + "output " + std::to_string(i));
+  }
+
+  std::vector<HostTensor> outputs() const {
+    std::vector<HostTensor> results;
+    for (size_t i = 0; i < out_.size(); ++i) {
+      results.emplace_back(output_types_[i]);
+      std::memcpy(results.back().data(), out_[i].data(),
+                  static_cast<size_t>(output_types_[i].size_bytes()));
+    }
+    return results;
+  }
+
+ private:
+  const OpDef& op_;
+  std::span<const HostTensor> inputs_;
+  std::vector<TensorType> output_types_;
+  const RunOptions& options_;
+  std::vector<GuardedBuffer> in_, out_;
+  GuardedBuffer workspace_;
+};
+
 }  // namespace
+
+std::vector<HostTensor> run_kernel(const OpDef& op, const KernelDef& kernel, const Attrs& attrs,
+                                   std::span<const HostTensor> inputs, const RunOptions& options) {
+  const std::vector<TensorType> types = types_of(inputs);
+  const std::vector<TensorType> output_types = op.infer({types, attrs});
+  const KernelSignature signature{types, output_types, attrs};
+  const int64_t bytes = kernel.workspace_bytes == nullptr ? 0 : kernel.workspace_bytes(signature);
+  const GuardedRun run(op, inputs, output_types, bytes, options);
+  run.run(*kernel.create(signature));
+  run.check();
+  return run.outputs();
+}
 
 std::vector<HostTensor> run_cpu(const OpDef& op, const Attrs& attrs,
                                 std::span<const HostTensor> inputs, const RunOptions& options) {
-  std::vector<TensorType> types;
-  for (const HostTensor& input : inputs) types.push_back(input.type());
-  const OpArgs args{types, attrs};
-  const std::vector<TensorType> output_types = op.infer(args);
-  if (op.has(kView)) return run_view(op, args, output_types[0], inputs[0]);
-  const KernelDef* def = find_cpu_kernel(op.name);
-  if (def == nullptr) return run_decomposed(op, attrs, inputs);
-
-  std::vector<GuardedBuffer> in, out;
-  std::vector<const void*> in_addresses;
-  std::vector<void*> out_addresses;
-  for (const HostTensor& input : inputs) {
-    in.emplace_back(input.size_bytes(), uint8_t{0});
-    std::memcpy(in.back().data(), input.data(), static_cast<size_t>(input.size_bytes()));
-    in_addresses.push_back(in.back().data());
+  if (op.has(kView)) {
+    const std::vector<TensorType> types = types_of(inputs);
+    const OpArgs args{types, attrs};
+    return run_view(op, args, op.infer(args)[0], inputs[0]);
   }
-  for (size_t i = 0; i < output_types.size(); ++i) {
-    const GuardedBuffer* shared = shared_with(options, i, in);
-    out.push_back(shared == nullptr ? GuardedBuffer(output_types[i].size_bytes(), options.poison)
-                                    : *shared);
-    out_addresses.push_back(out.back().data());
-  }
-  const KernelSignature signature{types, output_types, attrs};
-  const int64_t workspace_bytes =
-      def->workspace_bytes == nullptr ? 0 : def->workspace_bytes(signature);
-  const GuardedBuffer workspace(workspace_bytes, options.poison);
-  const std::unique_ptr<Kernel> kernel = def->create(signature);
-  kernel->run({in_addresses, out_addresses, workspace.data(), nullptr});
-
-  workspace.check(std::string(op.name) + "'s workspace");
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    in[i].check(std::string(op.name) + "'s input " + std::to_string(i));
-    const bool same = std::memcmp(in[i].data(), inputs[i].data(),
-                                  static_cast<size_t>(inputs[i].size_bytes())) == 0;
-    WAM_CHECK(same || overwritten(options, i)) << op.name << " wrote to its input " << i;
-  }
-  std::vector<HostTensor> results;
-  for (size_t i = 0; i < output_types.size(); ++i) {
-    out[i].check(std::string(op.name) + "'s output " + std::to_string(i));
-    results.emplace_back(output_types[i]);
-    std::memcpy(results.back().data(), out[i].data(),
-                static_cast<size_t>(output_types[i].size_bytes()));
-  }
-  return results;
+  const KernelDef* kernel = find_cpu_kernel(op.name);
+  return kernel == nullptr ? run_decomposed(op, attrs, inputs)
+                           : run_kernel(op, *kernel, attrs, inputs, options);
 }
 
 bool same_bits(const HostTensor& a, const HostTensor& b) {

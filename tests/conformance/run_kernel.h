@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "wam/graph/op_def.h"
+#include "wam/kernels/kernel.h"
 #include "wam/tensor/host_tensor.h"
 
 namespace wam::conformance {
@@ -20,6 +21,11 @@ struct RunOptions {
 // without a CPU kernel but with a decomposition are run by what they are made of.
 std::vector<HostTensor> run_cpu(const OpDef& op, const Attrs& attrs,
                                 std::span<const HostTensor> inputs, const RunOptions& options = {});
+
+// The same with a kernel given by hand.
+std::vector<HostTensor> run_kernel(const OpDef& op, const KernelDef& kernel, const Attrs& attrs,
+                                   std::span<const HostTensor> inputs,
+                                   const RunOptions& options = {});
 
 bool same_bits(const HostTensor& a, const HostTensor& b);
 

@@ -12,14 +12,16 @@ namespace wam::cpu::math {
 inline double exp(double x) { return std::exp(x); }
 inline double erf(double x) { return std::erf(x); }
 
-// Within 1 ulp; 0 below -104, infinity above 88.73, subnormal results included, NaN kept.
+// Within 1 ulp; 0 below -87.33, where results would be subnormal (and slow), infinity above 88.73, NaN
+// kept.
 inline float exp(float x) {
   constexpr float kLog2E = 0x1.715476p+0f;
   constexpr float kLn2High = 0x1.62e430p-1f, kLn2Low = -0x1.05c610p-29f;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   constexpr float kRound = 0x1.8p+23f;
   constexpr int32_t kRoundBits = 0x4B400000;
-  const float low = x < -105.0f ? -105.0f : x;
+  constexpr float kLowest = -87.33654f;  // just above ln 2^-126
+  const float low = x < kLowest ? kLowest : x;
   const float clamped = low > 89.0f ? 89.0f : low;
   const float rounded = std::fma(clamped, kLog2E, kRound);
   const float n = rounded - kRound;
@@ -30,12 +32,12 @@ inline float exp(float x) {
   q = std::fma(q, r, 0x1.55548ap-3f);
   q = std::fma(q, r, 0x1.fffffcp-2f);
   const float p = std::fma(r * r, q, r) + 1.0f;
-  // 2^n in two factors: n reaches from -152 to 129.
+  // 2^n in two factors: n reaches from -126 to 129.
   const int32_t exponent = std::bit_cast<int32_t>(rounded) - kRoundBits;
   const int32_t half = exponent >> 1;
   const float first = std::bit_cast<float>((half + 127) << 23);
   const float second = std::bit_cast<float>((exponent - half + 127) << 23);
-  return p * first * second;
+  return x < kLowest ? 0.0f : p * first * second;
 }
 
 // Within 2 ulp, NaN kept.
