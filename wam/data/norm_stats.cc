@@ -201,6 +201,12 @@ NormStats dataset_stats(const Dataset& dataset, const Embodiment& embodiment) {
   return stats;
 }
 
+NormStats find_norm_stats(const std::filesystem::path& metadata, const Dataset& dataset,
+                          const Embodiment& embodiment) {
+  return metadata.empty() ? dataset_stats(dataset, embodiment)
+                          : load_metadata_stats(metadata, embodiment.tag);
+}
+
 std::string metadata_json(const Embodiment& embodiment, const NormStats& stats,
                           const std::map<std::string, VideoInfo>& video) {
   Json cameras = Json::object();

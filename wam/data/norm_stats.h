@@ -35,6 +35,10 @@ NormStats load_metadata_stats(const std::filesystem::path& path, const std::stri
 // Throws DataError naming the missing keys, with `wam stats` as the remedy.
 NormStats dataset_stats(const Dataset& dataset, const Embodiment& embodiment);
 
+// The statistics of a run: those of `metadata` if it is named, else the dataset's own.
+NormStats find_norm_stats(const std::filesystem::path& metadata, const Dataset& dataset,
+                          const Embodiment& embodiment);
+
 // What metadata.json says besides statistics.
 struct VideoInfo {
   int64_t width = 0, height = 0;

@@ -147,6 +147,18 @@ TEST_F(MetadataFile, WrittenAndReadBack) {
   EXPECT_EQ(back.action.at("arm").width, 3);
 }
 
+TEST_F(MetadataFile, ComesBeforeTheDatasetsOwn) {
+  NormStats stats = dataset_stats(FakeDataset(), two_key_robot());
+  stats.state.at("arm").values.at("q01")[0] = -7;
+  write(metadata_json(two_key_robot(), stats, {}));
+  const FakeDataset dataset;
+  const auto first = [&](const std::filesystem::path& path) {
+    return find_norm_stats(path, dataset, two_key_robot()).state.at("arm").values.at("q01")[0];
+  };
+  EXPECT_EQ(first(path_), -7);
+  EXPECT_EQ(first({}), -1);
+}
+
 TEST_F(MetadataFile, RowsPerStepSurvive) {
   NormStats stats;
   stats.action["arm"] = {3, {{"q01", std::vector<double>(24, 1)}}};

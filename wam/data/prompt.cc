@@ -20,6 +20,15 @@ std::string make_prompt(std::string_view prompt_template, std::string_view instr
   return clean_prompt(prompt);
 }
 
+std::string negative_prompt() {
+  return clean_prompt(
+      "Vibrant colors, overexposed, static, blurry details, text, subtitles, style, artwork, "
+      "painting, image, still, grayscale, dull, worst quality, low quality, JPEG artifacts, ugly, "
+      "mutilated, extra fingers, bad hands, bad face, deformed, disfigured, mutated limbs, fused "
+      "fingers, stagnant image, cluttered background, three legs, many people in the background, "
+      "walking backwards.");
+}
+
 bool is_blank_instruction(std::string_view instruction) {
   return trim(instruction).empty() || trim(literal_instruction(instruction)).empty();
 }
