@@ -17,14 +17,16 @@ Shape stacked(const Shape& shape, int64_t size) {
 void put(const HostTensor& part, int64_t i, const char* name, HostTensor& whole) {
   const Shape want = stacked(part.shape(), whole.shape()[0]);
   if (part.dtype() != whole.dtype() || !(want == whole.shape())) {
-    throw DataError({.where = std::string("sample's ") + name,
-                     .what = "another shape than the rest of the batch",
-                     .got = part.type().to_string(),
-                     .expected = whole.type().to_string(),
-                     .remedy = "Datasets of one run need the same blocks, horizon and view sizes."});
+    throw DataError(
+        {.where = std::string("sample's ") + name,
+         .what = "another shape than the rest of the batch",
+         .got = part.type().to_string(),
+         .expected = whole.type().to_string(),
+         .remedy = "Datasets of one run need the same blocks, horizon and view sizes."});
   }
   const auto bytes = static_cast<size_t>(part.size_bytes());
-  std::memcpy(static_cast<char*>(whole.data()) + bytes * static_cast<size_t>(i), part.data(), bytes);
+  std::memcpy(static_cast<char*>(whole.data()) + bytes * static_cast<size_t>(i), part.data(),
+              bytes);
 }
 
 }  // namespace

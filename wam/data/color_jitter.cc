@@ -66,9 +66,9 @@ inline void to_rgb(const Hsv& c, float& r, float& g, float& b) {
   const float h6 = c.h * 6.0f, k = std::floor(h6), f = h6 - k;
   const float sf = c.s * f, rest = 1.0f - c.s, v = c.v;
   const float p = clamp01(rest * v), q = clamp01((1.0f - sf) * v), t = clamp01((sf + rest) * v);
-  float red = pick(k < 2.0f, q, pick(k < 4.0f, p, t));      // sectors 1, 2-3, 4
-  float green = pick(k < 3.0f, v, pick(k < 4.0f, q, p));    // sectors 1-2, 3, 4-5
-  float blue = pick(k < 2.0f, p, pick(k < 3.0f, t, v));     // sectors 0-1, 2, 3-4
+  float red = pick(k < 2.0f, q, pick(k < 4.0f, p, t));    // sectors 1, 2-3, 4
+  float green = pick(k < 3.0f, v, pick(k < 4.0f, q, p));  // sectors 1-2, 3, 4-5
+  float blue = pick(k < 2.0f, p, pick(k < 3.0f, t, v));   // sectors 0-1, 2, 3-4
   blue = pick(k == 5.0f, q, blue);
   const float first = pick(k == 6.0f, 0.0f, k);
   r = pick(first == 0.0f, v, pick(k == 5.0f, v, red));
@@ -78,10 +78,14 @@ inline void to_rgb(const Hsv& c, float& r, float& g, float& b) {
 
 void apply_part(JitterPart part, double amount, RgbPlanes picture) {
   switch (part) {
-    case JitterPart::kBrightness: return adjust_brightness(picture, amount);
-    case JitterPart::kContrast: return adjust_contrast(picture, amount);
-    case JitterPart::kSaturation: return adjust_saturation(picture, amount);
-    case JitterPart::kHue: return adjust_hue(picture, amount);
+    case JitterPart::kBrightness:
+      return adjust_brightness(picture, amount);
+    case JitterPart::kContrast:
+      return adjust_contrast(picture, amount);
+    case JitterPart::kSaturation:
+      return adjust_saturation(picture, amount);
+    case JitterPart::kHue:
+      return adjust_hue(picture, amount);
   }
 }
 
@@ -91,7 +95,8 @@ JitterDraw draw_jitter(const JitterOptions& options, Random& random) {
   const std::array<double, 4> widths = {options.brightness, options.contrast, options.saturation,
                                         options.hue};
   JitterDraw draw;
-  for (uint64_t left = 4; left > 1; --left) std::swap(draw.order[left - 1], draw.order[random.below(left)]);
+  for (uint64_t left = 4; left > 1; --left)
+    std::swap(draw.order[left - 1], draw.order[random.below(left)]);
   for (size_t i = 0; i < 4; ++i) {
     const double center = i == 3 ? 0 : 1;
     const double low = i == 3 ? -widths[i] : std::max(0.0, 1 - widths[i]);

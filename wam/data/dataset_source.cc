@@ -61,8 +61,8 @@ DatasetSource::DatasetSource(std::vector<SourcePart> parts, SourceOptions option
     check_alike(*parts_[0].builder, *part.builder);
     sources.push_back(draw_source(part, options_.mode));
   }
-  drawer_ = std::make_unique<SampleDrawer>(std::move(sources), options_.seed,
-                                           options_.global_batch_size);
+  drawer_ =
+      std::make_unique<SampleDrawer>(std::move(sources), options_.seed, options_.global_batch_size);
 }
 
 std::unique_ptr<WorkerState> DatasetSource::make_worker() const {
@@ -99,8 +99,7 @@ Sample DatasetSource::load(int64_t step, int64_t index, WorkerState& worker) con
   const Draw drawn = draw(step, index);
   const auto part = static_cast<size_t>(drawn.window.id.dataset);
   const SampleBuilder& builder = *parts_[part].builder;
-  const Episode& episode =
-      builder.dataset().episodes().at(static_cast<size_t>(drawn.position));
+  const Episode& episode = builder.dataset().episodes().at(static_cast<size_t>(drawn.position));
   FrameReader& reader = static_cast<Readers&>(worker).of(part, builder.dataset());
   const auto cached = table(drawn.window.id.dataset, drawn.position);
   return builder.build(episode, cached->table, reader, drawn.window,

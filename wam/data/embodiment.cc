@@ -28,8 +28,7 @@ constexpr int64_t kMaxRows = 1 << 20;
 
 void check_range(const std::string& field, double value, double low, double high) {
   if (value >= low && value <= high) return;  // NaN fails here
-  refuse(field, "value out of range", fmt::format("{}", value),
-         fmt::format("{} to {}", low, high));
+  refuse(field, "value out of range", fmt::format("{}", value), fmt::format("{} to {}", low, high));
 }
 
 void check_unique(const std::string& field, const std::vector<std::string>& names) {
@@ -44,10 +43,10 @@ void check_views(const Embodiment& e) {
   static constexpr const char* kRule = "single 1, side_by_side 2, wrist_on_top 3, grid_2x2 2 or 3";
   check_unique("views", e.views);
   const size_t n = e.views.size();
-  const bool fits = e.tiling == Tiling::kSingle        ? n == 1
-                    : e.tiling == Tiling::kSideBySide  ? n == 2
-                    : e.tiling == Tiling::kWristOnTop  ? n == 3
-                                                       : n == 2 || n == 3;
+  const bool fits = e.tiling == Tiling::kSingle       ? n == 1
+                    : e.tiling == Tiling::kSideBySide ? n == 2
+                    : e.tiling == Tiling::kWristOnTop ? n == 3
+                                                      : n == 2 || n == 3;
   if (!fits) {
     refuse("views", fmt::format("number of views does not fit tiling {}", name(e.tiling)),
            std::to_string(n), kRule);
@@ -111,8 +110,8 @@ void check_window(const Embodiment& e) {
   check_range("macro_stride", static_cast<double>(e.macro_stride), 1, kMaxRows);
   check_range("min_anchor_extent", static_cast<double>(e.min_anchor_extent), 0, kMaxRows);
   const std::vector<int64_t>& offsets = e.video_in_chunk_offsets;
-  const bool ascending = std::adjacent_find(offsets.begin(), offsets.end(),
-                                            std::greater_equal<>()) == offsets.end();
+  const bool ascending =
+      std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) == offsets.end();
   const bool good = static_cast<int64_t>(offsets.size()) == kFramesPerBlock && ascending &&
                     offsets.front() >= 0 && offsets.back() <= kMaxRows;
   if (!good) {
@@ -159,21 +158,30 @@ int64_t Embodiment::tiled_width() const {
 
 std::string_view name(Tiling tiling) {
   switch (tiling) {
-    case Tiling::kSingle: return "single";
-    case Tiling::kSideBySide: return "side_by_side";
-    case Tiling::kWristOnTop: return "wrist_on_top";
-    case Tiling::kGrid: return "grid_2x2";
+    case Tiling::kSingle:
+      return "single";
+    case Tiling::kSideBySide:
+      return "side_by_side";
+    case Tiling::kWristOnTop:
+      return "wrist_on_top";
+    case Tiling::kGrid:
+      return "grid_2x2";
   }
   return "?";
 }
 
 std::string_view name(NormMode mode) {
   switch (mode) {
-    case NormMode::kQ99: return "q99";
-    case NormMode::kMinMax: return "min_max";
-    case NormMode::kMeanStd: return "mean_std";
-    case NormMode::kBinary: return "binary";
-    case NormMode::kNone: return "none";
+    case NormMode::kQ99:
+      return "q99";
+    case NormMode::kMinMax:
+      return "min_max";
+    case NormMode::kMeanStd:
+      return "mean_std";
+    case NormMode::kBinary:
+      return "binary";
+    case NormMode::kNone:
+      return "none";
   }
   return "?";
 }

@@ -31,8 +31,8 @@ struct IndexRange {
 // One entry of the state or action vector: a slice of meta/modality.json (or a whole column) by
 // key, or a part of it.
 struct SliceSpec {
-  std::string key;                 // also the name under which its statistics are kept
-  std::string column;              // if set: ranges are of this column and modality.json is not asked
+  std::string key;     // also the name under which its statistics are kept
+  std::string column;  // if set: ranges are of this column and modality.json is not asked
   std::vector<IndexRange> ranges;  // in the order used; empty: all
   NormMode mode = NormMode::kQ99;
 };
@@ -60,14 +60,15 @@ struct Embodiment {
   std::vector<std::string> relative_action_keys;  // action keys made relative to the same state key
   bool has_real_action = true;  // false: video only; actions are zero and masked from the loss
 
-  int64_t action_horizon = 0;                  // A, actions per block
-  int64_t macro_stride = 0;                    // M, rows from one block's anchor to the next
+  int64_t action_horizon = 0;                   // A, actions per block
+  int64_t macro_stride = 0;                     // M, rows from one block's anchor to the next
   std::vector<int64_t> video_in_chunk_offsets;  // O, rows of a block's 8 frames after its anchor
   int64_t min_anchor_extent = 0;  // an anchor also needs row anchor + this; 0: the others decide
 
-  std::vector<std::string> language_keys;  // annotation keys, one drawn per sample; empty: task_index
-  std::string default_instruction;         // for dropped or empty instructions; empty: an error
-  double language_dropout = 0;             // probability of default_instruction in training
+  std::vector<std::string>
+      language_keys;                // annotation keys, one drawn per sample; empty: task_index
+  std::string default_instruction;  // for dropped or empty instructions; empty: an error
+  double language_dropout = 0;      // probability of default_instruction in training
 
   int64_t tiled_height() const;
   int64_t tiled_width() const;

@@ -116,9 +116,9 @@ Embodiment agibot() {
   e.prompt_template = kAgibotPrompt;
   e.state = slices({"left_arm_joint_position", "right_arm_joint_position", "left_effector_position",
                     "right_effector_position", "head_position", "waist_position"});
-  e.action = slices({"left_arm_joint_position", "right_arm_joint_position",
-                     "left_effector_position", "right_effector_position", "head_position",
-                     "waist_position", "robot_velocity"});
+  e.action =
+      slices({"left_arm_joint_position", "right_arm_joint_position", "left_effector_position",
+              "right_effector_position", "head_position", "waist_position", "robot_velocity"});
   e.relative_action_keys = {};
   e.language_keys = {"language.action_text"};
   return e;

@@ -18,9 +18,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != text.npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 constexpr const char* kMinimal = R"(
 embodiment_tag: arm
@@ -87,7 +85,8 @@ TEST(Embodiment, SliceText) {
   EXPECT_EQ(slice.key, "arm");
   EXPECT_EQ(slice.ranges, (std::vector<IndexRange>{{3, 4}, {0, 2}, {5, -1}}));
   EXPECT_TRUE(parse_slice("arm", "action", "x").ranges.empty());
-  for (const char* bad : {"", "[0]", "a[", "a[]", "a[-1]", "a[0:2", "a[x]", "a[1,]", "a[99999999999999999999]"}) {
+  for (const char* bad :
+       {"", "[0]", "a[", "a[]", "a[-1]", "a[0:2", "a[x]", "a[1,]", "a[99999999999999999999]"}) {
     EXPECT_THROW(parse_slice(bad, "action", "x"), ConfigError) << bad;
   }
 }

@@ -93,7 +93,8 @@ SliceSpec slice_from_map(const YAML::Node& node, std::string_view modality,
   if (!indices.empty()) {
     slice.ranges = parse_slice("x[" + indices + "]", modality, joined(modality, "indices")).ranges;
   }
-  slice.mode = parse_mode(mode, fields.has("normalization") ? fields.where("normalization") : where);
+  slice.mode =
+      parse_mode(mode, fields.has("normalization") ? fields.where("normalization") : where);
   return slice;
 }
 
@@ -103,10 +104,9 @@ void read_slices(const YamlFields& fields, const std::string& modality,
   slices.clear();
   for (const YAML::Node& item : fields.sequence(modality)) {
     const std::string where = fields.where(modality);
-    slices.push_back(item.IsMap()
-                         ? slice_from_map(item, modality, where)
-                         : parse_slice(YamlFields::convert<std::string>(item, where), modality,
-                                       where));
+    slices.push_back(
+        item.IsMap() ? slice_from_map(item, modality, where)
+                     : parse_slice(YamlFields::convert<std::string>(item, where), modality, where));
   }
 }
 
@@ -175,14 +175,27 @@ void read_robot(const YamlFields& fields, Embodiment& e) {
 }
 
 const std::vector<std::string>& valid_keys() {
-  static const std::vector<std::string> keys = {
-      "preset",          "embodiment_tag",  "embodiment_id",
-      "views",           "view_height",     "view_width",
-      "tiling",          "crop_scale",      "color_jitter",
-      "prompt_template", "state",           "action",
-      "relative_action_keys", "has_real_action", "action_horizon",
-      "macro_stride",    "video_in_chunk_offsets", "min_anchor_extent",
-      "language_keys",   "default_instruction", "language_dropout"};
+  static const std::vector<std::string> keys = {"preset",
+                                                "embodiment_tag",
+                                                "embodiment_id",
+                                                "views",
+                                                "view_height",
+                                                "view_width",
+                                                "tiling",
+                                                "crop_scale",
+                                                "color_jitter",
+                                                "prompt_template",
+                                                "state",
+                                                "action",
+                                                "relative_action_keys",
+                                                "has_real_action",
+                                                "action_horizon",
+                                                "macro_stride",
+                                                "video_in_chunk_offsets",
+                                                "min_anchor_extent",
+                                                "language_keys",
+                                                "default_instruction",
+                                                "language_dropout"};
   return keys;
 }
 
@@ -201,7 +214,8 @@ void emit_slices(YAML::Emitter& out, const char* modality, const std::vector<Sli
     out << YAML::Flow << YAML::BeginMap << YAML::Key << "key" << YAML::Value << slice.key;
     if (!slice.column.empty()) out << YAML::Key << "column" << YAML::Value << slice.column;
     if (!slice.ranges.empty()) {
-      out << YAML::Key << "indices" << YAML::Value << YAML::DoubleQuoted << range_text(slice.ranges);
+      out << YAML::Key << "indices" << YAML::Value << YAML::DoubleQuoted
+          << range_text(slice.ranges);
     }
     out << YAML::Key << "normalization" << YAML::Value << std::string(name(slice.mode))
         << YAML::EndMap;

@@ -77,7 +77,8 @@ class FakeDataset : public Dataset {
     }
     table.numeric["task_index"] = task;
     if (poison_row >= 0 && poison_row < episode.length) {
-      table.numeric["action"].as<double>()[static_cast<size_t>(poison_row * options_.action_width)] =
+      table.numeric["action"]
+          .as<double>()[static_cast<size_t>(poison_row * options_.action_width)] =
           std::numeric_limits<double>::quiet_NaN();
     }
     return table;
@@ -120,14 +121,13 @@ class FakeDataset : public Dataset {
     return tensor;
   }
   void fill_stats() {
-    for (const auto& [key, width] :
-         {std::pair{"observation.state", options_.state_width},
-          std::pair{"action", options_.action_width}}) {
+    for (const auto& [key, width] : {std::pair{"observation.state", options_.state_width},
+                                     std::pair{"action", options_.action_width}}) {
       for (const auto& [name, level] : {std::pair{"q01", -1.0}, std::pair{"min", -2.0}}) {
         stats_[key][name].assign(static_cast<size_t>(width), level);
       }
-      for (const auto& [name, level] :
-           {std::pair{"q99", 9.0}, std::pair{"max", 10.0}, std::pair{"std", 2.0}, std::pair{"mean", 1.0}}) {
+      for (const auto& [name, level] : {std::pair{"q99", 9.0}, std::pair{"max", 10.0},
+                                        std::pair{"std", 2.0}, std::pair{"mean", 1.0}}) {
         stats_[key][name].assign(static_cast<size_t>(width), level);
       }
     }

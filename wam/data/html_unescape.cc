@@ -118,8 +118,8 @@ std::optional<std::u32string> careful_reference(std::u32string_view reference) {
   }
   if (auto text = named(ascii)) return text;
   const std::string lower = ascii_lower(ascii);
-  const bool all_capitals = std::none_of(ascii.begin(), ascii.end(),
-                                         [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool all_capitals =
+      std::none_of(ascii.begin(), ascii.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   const auto text = named(lower);
   if (!all_capitals || !text || html_unescape(reference) != reference) return std::nullopt;
   return to_upper(*text);
@@ -135,8 +135,10 @@ std::u32string html_unescape(std::u32string_view text) {
       const std::u32string_view rest = text.substr(at);
       piece = rest[1] == U'#' ? number_reference(rest) : name_reference(rest);
     }
-    if (piece.length == 0) result += text[at++];
-    else result += piece.text;
+    if (piece.length == 0)
+      result += text[at++];
+    else
+      result += piece.text;
     at += piece.length;
   }
   return result;

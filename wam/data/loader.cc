@@ -90,9 +90,7 @@ class Loader::Impl {
   }
 
  private:
-  Slot& slot_of(int64_t batch) {
-    return slots_[static_cast<size_t>(batch % std::ssize(slots_))];
-  }
+  Slot& slot_of(int64_t batch) { return slots_[static_cast<size_t>(batch % std::ssize(slots_))]; }
 
   void begin_slot(int64_t batch) {
     const int64_t per_step = options_.samples_per_step / options_.micro_batch_size;
@@ -100,8 +98,7 @@ class Loader::Impl {
     slot = Slot{};
     slot.missing = options_.micro_batch_size;
     slot.batch.step = options_.first_step + batch / per_step;
-    slot.batch.first_index =
-        options_.first_index + batch % per_step * options_.micro_batch_size;
+    slot.batch.first_index = options_.first_index + batch % per_step * options_.micro_batch_size;
   }
 
   // Takes the next number if its micro-batch has a slot; false when the loader stops.

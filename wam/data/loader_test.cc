@@ -30,8 +30,8 @@ std::string bytes_of(const Batch& batch) {
   return bytes;
 }
 
-std::vector<std::string> load(const LoaderOptions& options, const std::shared_ptr<const SampleSource>& source,
-                              int num_batches) {
+std::vector<std::string> load(const LoaderOptions& options,
+                              const std::shared_ptr<const SampleSource>& source, int num_batches) {
   Loader loader(options, source);
   std::vector<std::string> result;
   for (int i = 0; i < num_batches; ++i) result.push_back(bytes_of(loader.next()));
@@ -50,8 +50,9 @@ std::shared_ptr<const SampleSource> fake_source(int64_t global_batch_size = 4) {
       dataset, e, dataset_stats(*dataset, e),
       std::shared_ptr<const Tokenizer>(make_tokenizer({.kind = "bytes"})),
       BuilderOptions{.num_blocks = 2, .state_dim = 6, .action_dim = 4});
-  return std::make_shared<DatasetSource>(std::vector<SourcePart>{{builder, {0, 1, 2}}},
-                                         SourceOptions{.seed = 3, .global_batch_size = global_batch_size});
+  return std::make_shared<DatasetSource>(
+      std::vector<SourcePart>{{builder, {0, 1, 2}}},
+      SourceOptions{.seed = 3, .global_batch_size = global_batch_size});
 }
 
 TEST(Loader, WorkersChangeNoBit) {
@@ -69,7 +70,8 @@ TEST(Loader, ResumeNeedsTheStepAlone) {
   LoaderOptions options{.samples_per_step = 4, .micro_batch_size = 4};
   const auto whole = load(options, fake_source(), 8);
   options.first_step = 5;
-  EXPECT_EQ(load(options, fake_source(), 3), (std::vector<std::string>(whole.begin() + 5, whole.end())));
+  EXPECT_EQ(load(options, fake_source(), 3),
+            (std::vector<std::string>(whole.begin() + 5, whole.end())));
 }
 
 TEST(Loader, RanksShareTheGlobalBatch) {
@@ -108,8 +110,8 @@ class HookedSource : public SampleSource {
     if (hook) hook(step, index);
     Sample sample;
     const int64_t size = odd_size_at == step ? 2 : 1;
-    for (HostTensor* part : {&sample.video, &sample.action, &sample.action_mask, &sample.state,
-                             &sample.video_mask}) {
+    for (HostTensor* part :
+         {&sample.video, &sample.action, &sample.action_mask, &sample.state, &sample.video_mask}) {
       *part = HostTensor::zeros(DType::kF32, {size});
     }
     sample.prompt = std::to_string(step) + "." + std::to_string(index);
@@ -134,7 +136,8 @@ TEST(Loader, ErrorsComeInTheirPlace) {
   for (int64_t workers : {0, 1, 4}) {
     const auto source = std::make_shared<HookedSource>();
     source->hook = [](int64_t step, int64_t index) {
-      if (step == 2 && index >= 1) throw DataError({.where = "file", .what = "broken " + std::to_string(index)});
+      if (step == 2 && index >= 1)
+        throw DataError({.where = "file", .what = "broken " + std::to_string(index)});
     };
     Loader loader({.samples_per_step = 3, .micro_batch_size = 3, .num_workers = workers}, source);
     EXPECT_EQ(loader.next().prompts, (std::vector<std::string>{"0.0", "0.1", "0.2"}));
@@ -164,8 +167,9 @@ TEST(Loader, SamplesOfDifferentShapesAreRefused) {
 
 TEST(Loader, RunsAheadNoFurtherThanAllowed) {
   const auto source = std::make_shared<HookedSource>();
-  Loader loader({.samples_per_step = 2, .micro_batch_size = 2, .num_workers = 3, .prefetch_batches = 4},
-                source);
+  Loader loader(
+      {.samples_per_step = 2, .micro_batch_size = 2, .num_workers = 3, .prefetch_batches = 4},
+      source);
   for (int i = 1; i <= 3; ++i) {
     loader.next();
     // Idle workers catch up; they must stop at the ring's end.
@@ -185,7 +189,9 @@ TEST(Loader, StopsWithoutBeingRead) {
 
 TEST(Loader, CountsWaiting) {
   const auto source = std::make_shared<HookedSource>();
-  source->hook = [](int64_t, int64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  source->hook = [](int64_t, int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
   Loader loader({.num_workers = 0}, source);
   loader.next();
   EXPECT_GE(loader.wait_seconds(), 0.005);
@@ -193,9 +199,10 @@ TEST(Loader, CountsWaiting) {
 
 TEST(Loader, OptionsThatDoNotFit) {
   const auto source = std::make_shared<HookedSource>();
-  for (const LoaderOptions& options : {LoaderOptions{.samples_per_step = 3, .micro_batch_size = 2},
-                                       LoaderOptions{.micro_batch_size = 0}, LoaderOptions{.num_workers = -1},
-                                       LoaderOptions{.prefetch_batches = 0}, LoaderOptions{.first_step = -1}}) {
+  for (const LoaderOptions& options :
+       {LoaderOptions{.samples_per_step = 3, .micro_batch_size = 2},
+        LoaderOptions{.micro_batch_size = 0}, LoaderOptions{.num_workers = -1},
+        LoaderOptions{.prefetch_batches = 0}, LoaderOptions{.first_step = -1}}) {
     EXPECT_THROW(Loader(options, source), ConfigError);
   }
 }

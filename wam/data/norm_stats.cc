@@ -94,9 +94,8 @@ KeyStats cut(const StatTable& column, const FoundSlice& slice) {
 
 bool lacks(const KeyStats& stats, NormMode mode) {
   const std::vector<std::string> needed = needed_statistics(mode);
-  return std::any_of(needed.begin(), needed.end(), [&](const std::string& name) {
-    return !stats.values.contains(name);
-  });
+  return std::any_of(needed.begin(), needed.end(),
+                     [&](const std::string& name) { return !stats.values.contains(name); });
 }
 
 struct Collector {
@@ -181,16 +180,15 @@ NormStats dataset_stats(const Dataset& dataset, const Embodiment& embodiment) {
   NormStats stats;
   stats.source = (dataset.root() / "meta").string();
   for (const SliceSpec& slice : embodiment.state) {
-    stats.state[slice.key] =
-        collector.column_stats(find_slice(dataset, "state", slice), slice);
+    stats.state[slice.key] = collector.column_stats(find_slice(dataset, "state", slice), slice);
   }
   const auto& relative = embodiment.relative_action_keys;
   for (const SliceSpec& slice : embodiment.action) {
     const bool is_relative =
         std::find(relative.begin(), relative.end(), slice.key) != relative.end();
     const FoundSlice found = find_slice(dataset, "action", slice);
-    stats.action[slice.key] = is_relative ? collector.relative_stats(found, slice)
-                                          : collector.column_stats(found, slice);
+    stats.action[slice.key] =
+        is_relative ? collector.relative_stats(found, slice) : collector.column_stats(found, slice);
   }
   if (!collector.missing.empty()) {
     throw DataError({.where = stats.source,

@@ -93,7 +93,9 @@ TEST(SliceLookup, ByKeyColumnAndRange) {
 TEST(SliceLookup, ErrorsNameTheNearestKey) {
   const FakeDataset dataset;
   EXPECT_TRUE(has(error_of([&] { find_slice(dataset, "state", {.key = "griper"}); }), "'gripper'"));
-  EXPECT_TRUE(has(error_of([&] { find_slice(dataset, "state", {.key = "arm", .ranges = {{2, 5}}}); }),
+  EXPECT_TRUE(has(error_of([&] {
+                    find_slice(dataset, "state", {.key = "arm", .ranges = {{2, 5}}});
+                  }),
                   "0:3"));
   EXPECT_TRUE(has(error_of([&] { find_camera(dataset, "top"); }), "observation.images.front"));
   EXPECT_TRUE(has(error_of([&] { find_language_column(dataset, "nota"); }), "'note'"));
@@ -175,7 +177,8 @@ TEST_F(MetadataFile, BadFilesAreRefused) {
   EXPECT_TRUE(has(load_error(R"({"fake": {}})"), "statistics"));
   EXPECT_TRUE(has(load_error(R"({"fake": {"statistics": {"state": {"a": {"q01": ["x"]}}}}})"),
                   "not a number"));
-  EXPECT_TRUE(has(load_error(R"({"fake": {"statistics": {"state": {"a": {"q01": []}}}}})"), "a list"));
+  EXPECT_TRUE(
+      has(load_error(R"({"fake": {"statistics": {"state": {"a": {"q01": []}}}}})"), "a list"));
   EXPECT_TRUE(has(load_error(R"({"fake": {"statistics": {"state": {"a": {"q01": [[1],[1,2]]}}}}})"),
                   "differ in length"));
   EXPECT_TRUE(has(load_error(R"({"fake": {"statistics": {"state": {"a": 5}}}})"), "not an object"));

@@ -31,10 +31,14 @@ std::string repr_of(const std::string& text) {
   std::string out(1, quote);
   for (char c : text) {
     if (c == quote || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\r') out += "\\r";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\r')
+      out += "\\r";
+    else
+      out += c;
   }
   return out + quote;
 }
@@ -43,14 +47,15 @@ std::string repr_of(const std::string& text) {
 std::string float_text(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   std::array<char, 64> buffer;
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific)
-          .ptr;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
+                                 std::chars_format::scientific)
+                       .ptr;
   const std::string shortest(buffer.data(), end);
   const int exponent = std::stoi(shortest.substr(shortest.find('e') + 1));
   if (exponent < -4 || exponent >= 16) return shortest;
   const auto fixed_end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed).ptr;
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed)
+          .ptr;
   std::string fixed(buffer.data(), fixed_end);
   if (fixed.find('.') == fixed.npos) fixed += ".0";
   return fixed;
@@ -135,9 +140,12 @@ class Parser {
     const size_t begin = at_++;
     Value result;
     bool had_comma = false;
-    if (close == ')') result = tuple_or_value(close);
-    else if (close == ']') result = sequence(items(close, had_comma), true);
-    else skip_braces();
+    if (close == ')')
+      result = tuple_or_value(close);
+    else if (close == ']')
+      result = sequence(items(close, had_comma), true);
+    else
+      skip_braces();
     if (!take({&close, 1})) throw NotALiteral{};
     --depth_;
     if (close == '}') result.str = result.repr = text_.substr(begin, at_ - begin);
@@ -290,8 +298,10 @@ class Parser {
       if (is_triple ? take(triple) : take({&quote, 1})) return body;
       const char c = text_[at_];
       if (c == '\n' && !is_triple) throw NotALiteral{};
-      if (c == '\\') append_escape(raw, body);
-      else body += text_[at_++];
+      if (c == '\\')
+        append_escape(raw, body);
+      else
+        body += text_[at_++];
     }
     throw NotALiteral{};
   }
@@ -306,14 +316,22 @@ class Parser {
     }
     static constexpr std::string_view kFrom = "\\'\"abfnrtv", kTo = "\\'\"\a\b\f\n\r\t\v";
     at_ += 2;
-    if (const size_t i = kFrom.find(c); i != kFrom.npos) body += kTo[i];
-    else if (c == '\n') return;
-    else if (c == 'x') append_code(2, 16, body);
-    else if (c == 'u') append_code(4, 16, body);
-    else if (c == 'U') append_code(8, 16, body);
-    else if (c == 'N') throw NotALiteral{};
-    else if (c >= '0' && c <= '7') append_octal(body);
-    else body += {'\\', c};
+    if (const size_t i = kFrom.find(c); i != kFrom.npos)
+      body += kTo[i];
+    else if (c == '\n')
+      return;
+    else if (c == 'x')
+      append_code(2, 16, body);
+    else if (c == 'u')
+      append_code(4, 16, body);
+    else if (c == 'U')
+      append_code(8, 16, body);
+    else if (c == 'N')
+      throw NotALiteral{};
+    else if (c >= '0' && c <= '7')
+      append_octal(body);
+    else
+      body += {'\\', c};
   }
 
   void append_octal(std::string& body) {

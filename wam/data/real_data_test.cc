@@ -90,7 +90,8 @@ std::vector<Batch> load(const std::shared_ptr<const SampleSource>& source, int64
 }
 
 bool same_bytes(const HostTensor& a, const HostTensor& b) {
-  return a.type() == b.type() && std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size_bytes())) == 0;
+  return a.type() == b.type() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.size_bytes())) == 0;
 }
 
 void expect_same_with_workers(const std::shared_ptr<const SampleSource>& source) {
@@ -115,9 +116,9 @@ void expect_numbers_come_back(const SampleBuilder& builder, const DatasetSource&
   const RobotCodec& codec = builder.codec();
   const auto block = static_cast<size_t>(codec.action_horizon() * codec.action_width());
   std::vector<double> got(block);
-  codec.decode_actions(
-      sample.action.as<float>().subspan(0, static_cast<size_t>(codec.action_horizon() * codec.action_dim())),
-      std::span(state).subspan(0, static_cast<size_t>(codec.state_width())), got);
+  codec.decode_actions(sample.action.as<float>().subspan(
+                           0, static_cast<size_t>(codec.action_horizon() * codec.action_dim())),
+                       std::span(state).subspan(0, static_cast<size_t>(codec.state_width())), got);
   size_t inside = 0;
   for (size_t i = 0; i < block; ++i) {
     const size_t dim = i % static_cast<size_t>(codec.action_width());

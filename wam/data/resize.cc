@@ -106,7 +106,8 @@ ResizeTaps antialias_taps(int64_t in_size, int64_t out_size) {
     taps.starts[static_cast<size_t>(i)] = static_cast<int32_t>(start);
     for (int64_t j = 0; j < std::ssize(support.weights); ++j) {
       const int64_t tap = support.first - start + j;
-      taps.weights[static_cast<size_t>(i * num_taps + tap)] = support.weights[static_cast<size_t>(j)];
+      taps.weights[static_cast<size_t>(i * num_taps + tap)] =
+          support.weights[static_cast<size_t>(j)];
     }
   }
   return taps;
@@ -147,7 +148,8 @@ void AntialiasResize::run(const FillRow& fill_row, std::span<float> out,
 
 void resize_bilinear(std::span<const float> in, int64_t channels, int64_t in_h, int64_t in_w,
                      int64_t out_h, int64_t out_w, std::span<float> out) {
-  WAM_CHECK(std::ssize(in) == channels * in_h * in_w && std::ssize(out) == channels * out_h * out_w);
+  WAM_CHECK(std::ssize(in) == channels * in_h * in_w &&
+            std::ssize(out) == channels * out_h * out_w);
   for (int64_t y = 0; y < out_h; ++y) {
     const Between row = between(y, in_h, out_h);
     for (int64_t x = 0; x < out_w; ++x) {
@@ -179,11 +181,13 @@ HostTensor frames_to_model_input(const HostTensor& frames, int64_t height, int64
       for (int64_t i = 0; i < pixels; ++i) {
         plane[static_cast<size_t>(i)] = (static_cast<float>(frame[i * 3]) / 255.0f - 0.5f) / 0.5f;
       }
-      const auto out = result.as<float>().subspan(
-          static_cast<size_t>((c * num_frames + t) * height * width),
-          static_cast<size_t>(height * width));
-      if (h == height && w == width) std::copy(plane.begin(), plane.end(), out.begin());
-      else resize_bilinear(plane, 1, h, w, height, width, out);
+      const auto out =
+          result.as<float>().subspan(static_cast<size_t>((c * num_frames + t) * height * width),
+                                     static_cast<size_t>(height * width));
+      if (h == height && w == width)
+        std::copy(plane.begin(), plane.end(), out.begin());
+      else
+        resize_bilinear(plane, 1, h, w, height, width, out);
     }
   }
   return result;

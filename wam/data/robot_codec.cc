@@ -51,8 +51,8 @@ std::vector<DimNorm> dim_norms(const SliceSpec& slice, const KeyStats& stats, in
     throw DataError({.where = where,
                      .what = "statistics of '" + slice.key + "' have the wrong length",
                      .got = std::to_string(length) + " and " + std::to_string(b.size()),
-                     .expected = std::to_string(width) + " numbers, or " +
-                                 std::to_string(horizon) + " rows of them"});
+                     .expected = std::to_string(width) + " numbers, or " + std::to_string(horizon) +
+                                 " rows of them"});
   }
   std::vector<DimNorm> norms;
   for (int64_t at = dim; at < length; at += width) {
@@ -100,7 +100,8 @@ RobotCodec::RobotCodec(const Embodiment& embodiment, const NormStats& stats, int
   for (const SliceSpec& slice : embodiment.action) {
     const KeyStats& key = stats.action.at(slice.key);
     const std::vector<int64_t> dims = selected_dims(slice.ranges, key.width, "embodiment.action");
-    const bool is_relative = std::find(relative.begin(), relative.end(), slice.key) != relative.end();
+    const bool is_relative =
+        std::find(relative.begin(), relative.end(), slice.key) != relative.end();
     const KeyPlace place = is_relative ? places[slice.key] : KeyPlace{};
     if (is_relative && place.count != std::ssize(dims)) {
       throw ConfigError({.where = "embodiment.relative_action_keys",

@@ -58,7 +58,8 @@ HostTensor latent_mask(const Window& window) {
   std::fill(values.begin(), values.end(), 1.0f);
   // The first frame is a latent frame alone, then every four.
   for (int64_t t = 0; t < num_frames; ++t) {
-    if (window.frame_valid[static_cast<size_t>(t)] == 0) values[static_cast<size_t>((t + 3) / 4)] = 0;
+    if (window.frame_valid[static_cast<size_t>(t)] == 0)
+      values[static_cast<size_t>((t + 3) / 4)] = 0;
   }
   return mask;
 }
@@ -80,13 +81,15 @@ SampleBuilder::SampleBuilder(std::shared_ptr<const Dataset> dataset, Embodiment 
   for (const SliceSpec& slice : embodiment_.action) {
     action_.push_back(find_slice(*dataset_, "action", slice));
   }
-  for (const std::string& view : embodiment_.views) cameras_.push_back(find_camera(*dataset_, view));
+  for (const std::string& view : embodiment_.views)
+    cameras_.push_back(find_camera(*dataset_, view));
   for (const std::string& key : embodiment_.language_keys) {
     language_columns_.push_back(find_language_column(*dataset_, key));
   }
   check_statistics_width(state_, stats.state, "state", stats.source);
   check_statistics_width(action_, stats.action, "action", stats.source);
-  codec_ = std::make_unique<RobotCodec>(embodiment_, stats, options_.state_dim, options_.action_dim);
+  codec_ =
+      std::make_unique<RobotCodec>(embodiment_, stats, options_.state_dim, options_.action_dim);
 }
 
 std::string SampleBuilder::where(const Episode& episode) const {
@@ -127,11 +130,12 @@ std::string SampleBuilder::task_at(const Episode& episode, const EpisodeTable& t
                                    int64_t row) const {
   if (table.numeric.contains(kTaskColumn)) return text_at(episode, table, kTaskColumn, row);
   if (episode.tasks.size() == 1) return episode.tasks[0];
-  throw DataError({.where = where(episode),
-                   .what = "no task_index column, and the episode's meta names several tasks or none",
-                   .got = std::to_string(episode.tasks.size()) + " tasks",
-                   .expected = "one task, or a column that tells them apart",
-                   .remedy = "Set language_keys to the column that holds the instruction."});
+  throw DataError(
+      {.where = where(episode),
+       .what = "no task_index column, and the episode's meta names several tasks or none",
+       .got = std::to_string(episode.tasks.size()) + " tasks",
+       .expected = "one task, or a column that tells them apart",
+       .remedy = "Set language_keys to the column that holds the instruction."});
 }
 
 std::string SampleBuilder::text_at(const Episode& episode, const EpisodeTable& table,
@@ -140,8 +144,8 @@ std::string SampleBuilder::text_at(const Episode& episode, const EpisodeTable& t
   if (text != table.text.end()) return text->second.at(static_cast<size_t>(row));
   const HostTensor& numbers = numeric_column(table, column, where(episode));
   const double value = numbers.as<double>()[static_cast<size_t>(row * numbers.shape()[1])];
-  const auto task = std::isfinite(value) ? dataset_->tasks().find(std::llround(value))
-                                         : dataset_->tasks().end();
+  const auto task =
+      std::isfinite(value) ? dataset_->tasks().find(std::llround(value)) : dataset_->tasks().end();
   if (task != dataset_->tasks().end()) return task->second;
   throw DataError({.where = where(episode) + ", column " + column + ", row " + std::to_string(row),
                    .what = "not the number of a task",
@@ -168,12 +172,12 @@ std::string SampleBuilder::instruction(const Episode& episode, const EpisodeTabl
   Random pick(key.seed, RandomUse::kLanguage, key.step, key.index);
   if (!texts.empty()) return texts[options_.training ? pick.below(texts.size()) : 0];
   if (!fallback.empty()) return fallback;
-  throw DataError({.where = where(episode) + ", row " + std::to_string(row),
-                   .what = "instruction is empty",
-                   .expected = "text in " + (language_columns_.empty()
-                                                 ? std::string("the task")
-                                                 : join(language_columns_, ", ")),
-                   .remedy = "Correct the dataset, or set default_instruction in the embodiment."});
+  throw DataError(
+      {.where = where(episode) + ", row " + std::to_string(row),
+       .what = "instruction is empty",
+       .expected = "text in " + (language_columns_.empty() ? std::string("the task")
+                                                           : join(language_columns_, ", ")),
+       .remedy = "Correct the dataset, or set default_instruction in the embodiment."});
 }
 
 std::vector<double> SampleBuilder::gather(const std::vector<FoundSlice>& slices,
@@ -250,14 +254,15 @@ void SampleBuilder::fill_numbers(const Episode& episode, const EpisodeTable& tab
   const auto block = static_cast<size_t>(horizon * codec_->action_width());
   for (size_t b = 0; b < static_cast<size_t>(k); ++b) {
     const auto state = std::span(states).subspan(b * state_width, state_width);
-    const auto out_state = static_cast<size_t>(state_dim), out = static_cast<size_t>(horizon * action_dim);
+    const auto out_state = static_cast<size_t>(state_dim),
+               out = static_cast<size_t>(horizon * action_dim);
     codec_->encode_state(state, sample.state.as<float>().subspan(b * out_state, out_state));
     codec_->encode_actions(std::span(actions).subspan(b * block, block), state,
                            sample.action.as<float>().subspan(b * out, out));
   }
   for (size_t i = 0; i < window.action_rows.size(); ++i) {
-    const auto row = sample.action_mask.as<float>().subspan(i * static_cast<size_t>(action_dim),
-                                                            static_cast<size_t>(codec_->action_width()));
+    const auto row = sample.action_mask.as<float>().subspan(
+        i * static_cast<size_t>(action_dim), static_cast<size_t>(codec_->action_width()));
     std::fill(row.begin(), row.end(), window.action_valid[i] != 0 ? 1.0f : 0.0f);
   }
 }

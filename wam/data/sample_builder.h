@@ -19,10 +19,10 @@
 namespace wam::data {
 
 struct BuilderOptions {
-  int64_t num_blocks = 0;   // K
-  int64_t state_dim = 64;   // padded widths
+  int64_t num_blocks = 0;  // K
+  int64_t state_dim = 64;  // padded widths
   int64_t action_dim = 32;
-  bool training = true;     // false: centre crop, no jitter, first language, none dropped
+  bool training = true;  // false: centre crop, no jitter, first language, none dropped
 };
 
 // Of one dataset and embodiment. Immutable, usable by many threads, each with its own FrameReader.

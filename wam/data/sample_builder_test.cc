@@ -54,8 +54,8 @@ struct Bench {
   const Episode& episode() const { return dataset->episodes()[0]; }
   Window window(int64_t first, SamplingMode mode = SamplingMode::kMultiAnchor) const {
     const WindowSampler sampler(window_rules(builder->embodiment(), mode, 2));
-    Window window = *sampler.window(first, episode().length,
-                                    builder->language_labels(episode(), table));
+    Window window =
+        *sampler.window(first, episode().length, builder->language_labels(episode(), table));
     window.id.first_anchor = first;
     return window;
   }
@@ -69,9 +69,7 @@ struct Bench {
   std::unique_ptr<FrameReader> reader;
 };
 
-float q99(double value) {
-  return normalize({NormMode::kQ99, -1, 9}, static_cast<float>(value));
-}
+float q99(double value) { return normalize({NormMode::kQ99, -1, 9}, static_cast<float>(value)); }
 
 TEST(SampleBuilder, NumbersComeFromTheWindowsRows) {
   const Bench bench;
@@ -188,15 +186,18 @@ TEST(Language, OneOfTheKeysIsDrawn) {
   EXPECT_NEAR(counts["Note the Cup"], 150, 6 * 8.7);
   // Blank ones are passed over.
   for (uint64_t i = 0; i < 20; ++i) {
-    EXPECT_EQ(bench.builder->instruction(bench.episode(), bench.table, 40, {1, 2, i}), "put it down");
+    EXPECT_EQ(bench.builder->instruction(bench.episode(), bench.table, 40, {1, 2, i}),
+              "put it down");
   }
 }
 
 TEST(Language, EvaluationTakesTheFirstKey) {
-  const Bench bench("language_keys: [note, task_index]\nlanguage_dropout: 0.9\n"
-                    "default_instruction: do it\n");
+  const Bench bench(
+      "language_keys: [note, task_index]\nlanguage_dropout: 0.9\n"
+      "default_instruction: do it\n");
   for (uint64_t i = 0; i < 20; ++i) {
-    EXPECT_EQ(bench.builder->instruction(bench.episode(), bench.table, 5, {1, 2, i}), "Note the Cup");
+    EXPECT_EQ(bench.builder->instruction(bench.episode(), bench.table, 5, {1, 2, i}),
+              "Note the Cup");
   }
 }
 
@@ -239,8 +240,9 @@ TEST(BuilderErrors, TablesThatDoNotFitTheMeta) {
   EXPECT_TRUE(has(error_of([&] { bench.build(window); }), "disagree on the episode's length"));
   bench = Bench();
   bench.table.numeric["task_index"].as<double>()[20] = 7;
-  EXPECT_TRUE(has(error_of([&] { bench.builder->instruction(bench.episode(), bench.table, 20, {}); }),
-                  "not the number of a task"));
+  EXPECT_TRUE(
+      has(error_of([&] { bench.builder->instruction(bench.episode(), bench.table, 20, {}); }),
+          "not the number of a task"));
 }
 
 TEST(BuilderErrors, StatisticsOfAnotherWidth) {

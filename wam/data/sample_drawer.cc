@@ -24,12 +24,12 @@ constexpr size_t kListed = 20;
   for (const DrawSource& source : sources) {
     needed = std::max(needed, source.sampler.min_episode_length());
   }
-  throw DataError({.where = sources.empty() ? "data" : sources[0].name,
-                   .what = "no episode is as long as a window",
-                   .got = fmt::format("{} episodes, the longest of {} rows",
-                                      report.excluded.size(), longest),
-                   .expected = fmt::format("at least {} rows", needed),
-                   .remedy = "Lower max_chunk_size, macro_stride or action_horizon."});
+  throw DataError(
+      {.where = sources.empty() ? "data" : sources[0].name,
+       .what = "no episode is as long as a window",
+       .got = fmt::format("{} episodes, the longest of {} rows", report.excluded.size(), longest),
+       .expected = fmt::format("at least {} rows", needed),
+       .remedy = "Lower max_chunk_size, macro_stride or action_horizon."});
 }
 
 }  // namespace

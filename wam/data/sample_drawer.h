@@ -49,8 +49,8 @@ class SampleDrawer {
  public:
   // One id per row of the episode at `position` of `dataset`: equal where the language is. Called
   // from several threads, only for rows whose length would do.
-  using Labels = std::function<std::shared_ptr<const std::vector<int64_t>>(int64_t dataset,
-                                                                           int64_t position)>;
+  using Labels =
+      std::function<std::shared_ptr<const std::vector<int64_t>>(int64_t dataset, int64_t position)>;
 
   // Throws DataError if no episode is long enough, naming the need.
   SampleDrawer(std::vector<DrawSource> sources, uint64_t seed, int64_t global_batch_size);

@@ -77,9 +77,9 @@ uint64_t KeyedPermutation::encrypt(uint64_t value) const {
   uint32_t left = static_cast<uint32_t>(value >> half_bits_) & mask;
   uint32_t right = static_cast<uint32_t>(value) & mask;
   for (uint32_t round = 0; round < kRounds; ++round) {
-    const PhiloxBlock bits = philox({right, round, static_cast<uint32_t>(epoch_),
-                                     static_cast<uint32_t>(epoch_ >> 32)},
-                                    key0_, key1_);
+    const PhiloxBlock bits =
+        philox({right, round, static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
+               key0_, key1_);
     const uint32_t mixed = left ^ (bits[0] & mask);
     left = right;
     right = mixed;

@@ -52,8 +52,9 @@ class SampleOrder {
   OrderedRow locate(uint64_t row) const;
   OrderedRow weighted_at(uint64_t draw) const;
 
-  std::vector<int64_t> starts_;        // [datasets + 1] rows before each dataset
-  std::vector<uint64_t> slot_starts_;  // [datasets + 1] draws of a round before each; empty: no weights
+  std::vector<int64_t> starts_;  // [datasets + 1] rows before each dataset
+  std::vector<uint64_t>
+      slot_starts_;  // [datasets + 1] draws of a round before each; empty: no weights
   uint64_t seed_;
 };
 

@@ -234,7 +234,8 @@ TEST(Split, ByListLastAndShare) {
   // Episodes added at the end do not move the others.
   const EpisodeSplit more =
       split_episodes(episodes_of(Rows(30, 5)), {.validation_fraction = 0.3, .seed = 4});
-  EXPECT_TRUE(std::equal(share.validation.begin(), share.validation.end(), more.validation.begin()));
+  EXPECT_TRUE(
+      std::equal(share.validation.begin(), share.validation.end(), more.validation.begin()));
 }
 
 TEST(Split, ErrorsSayWhatIsWrong) {

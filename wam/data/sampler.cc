@@ -80,8 +80,7 @@ int64_t WindowSampler::boundary_frame(int64_t last_anchor) const {
 std::vector<int64_t> WindowSampler::anchors(int64_t first, int64_t length,
                                             std::span<const int64_t> labels) const {
   const auto same_language = [&](int64_t row) {
-    return labels.empty() ||
-           labels[static_cast<size_t>(row)] == labels[static_cast<size_t>(first)];
+    return labels.empty() || labels[static_cast<size_t>(row)] == labels[static_cast<size_t>(first)];
   };
   std::vector<int64_t> found;
   const auto is_full = [&] { return std::ssize(found) == rules_.num_blocks; };

@@ -31,10 +31,10 @@ SamplingMode parse_sampling_mode(const std::string& text);
 
 struct WindowRules {
   SamplingMode mode = SamplingMode::kMultiAnchor;
-  int64_t num_blocks = 0;               // K
-  int64_t action_horizon = 0;           // A
-  int64_t macro_stride = 0;             // M
-  std::vector<int64_t> frame_offsets;   // O
+  int64_t num_blocks = 0;              // K
+  int64_t action_horizon = 0;          // A
+  int64_t macro_stride = 0;            // M
+  std::vector<int64_t> frame_offsets;  // O
   int64_t min_anchor_extent = 0;
 };
 WindowRules window_rules(const Embodiment& embodiment, SamplingMode mode, int64_t num_blocks);

@@ -33,21 +33,28 @@ Rows rlinf_frames(int64_t first, const Rows& language, int64_t blocks, int64_t s
   for (int64_t step = 1; std::ssize(listed) < most && !(back_done && forward_done); ++step) {
     const int64_t back = first - stride * step, forward = first + stride * step;
     if (!back_done) {
-      if (back < 0 || language[back] != language[first]) back_done = true;
-      else add(back);
+      if (back < 0 || language[back] != language[first])
+        back_done = true;
+      else
+        add(back);
     }
     if (std::ssize(listed) >= most) break;
     if (!forward_done) {
-      if (forward >= length || language[forward] != language[first]) forward_done = true;
-      else add(forward);
+      if (forward >= length || language[forward] != language[first])
+        forward_done = true;
+      else
+        add(forward);
     }
   }
   if (listed.empty()) return {};
   const std::set<int64_t> unique(listed.begin(), listed.end());
   Rows frames(unique.begin(), unique.end());
-  if (frames.back() + 3 < length && std::ssize(frames) < most) frames.push_back(frames.back() + 3);
-  else if (std::ssize(frames) <= 8) return {};
-  else frames.resize(frames.size() - 7);
+  if (frames.back() + 3 < length && std::ssize(frames) < most)
+    frames.push_back(frames.back() + 3);
+  else if (std::ssize(frames) <= 8)
+    return {};
+  else
+    frames.resize(frames.size() - 7);
   return std::ssize(frames) == most ? frames : Rows{};
 }
 
@@ -103,7 +110,8 @@ std::optional<Window> brute_window(const WindowSampler& sampler, int64_t first, 
   }
   std::erase_if(lasting, [&](int64_t anchor) {
     return anchor + std::max({r.frame_offsets.back(), r.action_horizon, r.macro_stride,
-                              r.min_anchor_extent}) >= length;
+                              r.min_anchor_extent}) >=
+           length;
   });
   if (std::ssize(lasting) < r.num_blocks) return std::nullopt;
   lasting.resize(static_cast<size_t>(r.num_blocks));
@@ -126,7 +134,8 @@ TEST(MultiAnchor, EqualsBruteForceForEveryPreset) {
     const WindowSampler sampler(rules_of(preset, 3));
     for (int64_t length = 1; length < 140; length += 3) {
       Rows language(static_cast<size_t>(length), 0);
-      for (int64_t row = length * 2 / 3; row < length; ++row) language[static_cast<size_t>(row)] = 1;
+      for (int64_t row = length * 2 / 3; row < length; ++row)
+        language[static_cast<size_t>(row)] = 1;
       for (int64_t first = 0; first < length; ++first) {
         const auto got = sampler.window(first, length, language);
         const auto want = brute_window(sampler, first, length, language);
@@ -191,7 +200,8 @@ TEST(FixedWindow, RepeatsTheLastRow) {
   const WindowSampler sampler(rules);
   const auto window = sampler.window(5, 18, {});
   ASSERT_TRUE(window);
-  EXPECT_EQ(window->frame_rows, (Rows{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17, 17, 17, 17}));
+  EXPECT_EQ(window->frame_rows,
+            (Rows{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 17, 17, 17, 17}));
   EXPECT_EQ(window->state_rows, (Rows{5, 15}));
   EXPECT_EQ(window->action_rows.size(), 20u);
   for (size_t i = 0; i < 20; ++i) {

@@ -29,8 +29,7 @@ int64_t column_width(const Feature& feature) {
 
 const ModalitySlice* find_entry(const Dataset& dataset, const std::string& modality,
                                 const std::string& key) {
-  const auto& entries =
-      modality == "state" ? dataset.modality().state : dataset.modality().action;
+  const auto& entries = modality == "state" ? dataset.modality().state : dataset.modality().action;
   for (const ModalitySlice& entry : entries) {
     if (entry.key == key) return &entry;
   }
@@ -39,8 +38,7 @@ const ModalitySlice* find_entry(const Dataset& dataset, const std::string& modal
 
 std::vector<std::string> known_keys(const Dataset& dataset, const std::string& modality) {
   std::vector<std::string> names;
-  const auto& entries =
-      modality == "state" ? dataset.modality().state : dataset.modality().action;
+  const auto& entries = modality == "state" ? dataset.modality().state : dataset.modality().action;
   for (const ModalitySlice& entry : entries) names.push_back(entry.key);
   for (const Feature& feature : dataset.features()) {
     if (is_numeric(feature)) names.push_back(feature.key);
@@ -48,8 +46,8 @@ std::vector<std::string> known_keys(const Dataset& dataset, const std::string& m
   return names;
 }
 
-[[noreturn]] void refuse_key(const Dataset& dataset, const std::string& what, const std::string& key,
-                             const std::vector<std::string>& known) {
+[[noreturn]] void refuse_key(const Dataset& dataset, const std::string& what,
+                             const std::string& key, const std::vector<std::string>& known) {
   throw DataError({.where = dataset.root().string(),
                    .what = "dataset has no " + what,
                    .got = "'" + key + "'",
@@ -108,11 +106,11 @@ std::vector<int64_t> selected_dims(const std::vector<IndexRange>& ranges, int64_
 FoundSlice find_slice(const Dataset& dataset, const std::string& modality, const SliceSpec& slice) {
   const ModalitySlice* entry =
       slice.column.empty() ? find_entry(dataset, modality, slice.key) : nullptr;
-  FoundSlice found = entry != nullptr ? entry_slice(dataset, *entry)
-                                      : whole_column(dataset, modality, slice);
-  found.dims = selected_dims(slice.ranges, found.width(),
-                             "embodiment." + modality + " slice '" + slice.key + "' of " +
-                                 info_path(dataset));
+  FoundSlice found =
+      entry != nullptr ? entry_slice(dataset, *entry) : whole_column(dataset, modality, slice);
+  found.dims = selected_dims(
+      slice.ranges, found.width(),
+      "embodiment." + modality + " slice '" + slice.key + "' of " + info_path(dataset));
   return found;
 }
 

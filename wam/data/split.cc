@@ -16,8 +16,8 @@ namespace {
 }
 
 void check(const SplitOptions& o, size_t num_episodes) {
-  const int given = !o.validation_episodes.empty() + (o.validation_last != 0) +
-                    (o.validation_fraction != 0);
+  const int given =
+      !o.validation_episodes.empty() + (o.validation_last != 0) + (o.validation_fraction != 0);
   if (given > 1) {
     refuse("validation_episodes", "several ways to hold out episodes", std::to_string(given),
            "one of validation_episodes, validation_last, validation_fraction");
@@ -48,7 +48,8 @@ bool is_held_out(const Episode& episode, int64_t position, int64_t num_episodes,
   const auto& listed = o.validation_episodes;
   if (std::find(listed.begin(), listed.end(), episode.index) != listed.end()) return true;
   if (position >= num_episodes - o.validation_last) return true;
-  Random random(o.seed, RandomUse::kSampleOrder, ~uint64_t{0}, static_cast<uint64_t>(episode.index));
+  Random random(o.seed, RandomUse::kSampleOrder, ~uint64_t{0},
+                static_cast<uint64_t>(episode.index));
   return random.uniform() < o.validation_fraction;
 }
 
@@ -65,7 +66,8 @@ EpisodeSplit split_episodes(std::span<const Episode> episodes, const SplitOption
     (held_out ? split.validation : split.train).push_back(i);
   }
   if (split.train.empty()) {
-    refuse("validation_episodes", "every episode is held out", std::to_string(n), "some to train on");
+    refuse("validation_episodes", "every episode is held out", std::to_string(n),
+           "some to train on");
   }
   if (options.validation_fraction > 0 && split.validation.empty()) {
     refuse("validation_fraction", "no episode is held out",

@@ -21,29 +21,52 @@ std::u32string checked_decode(std::string_view text) {
 // Letters that one character stands for; empty for characters that stay.
 std::u32string_view ligature(char32_t c) {
   switch (c) {
-    case 0x132: return U"IJ";
-    case 0x133: return U"ij";
-    case 0x149: return U"\u02BCn";
-    case 0x1C4: return U"D\u017D";
-    case 0x1C5: return U"D\u017E";
-    case 0x1C6: return U"d\u017E";
-    case 0x1C7: return U"LJ";
-    case 0x1C8: return U"Lj";
-    case 0x1C9: return U"lj";
-    case 0x1CA: return U"NJ";
-    case 0x1CB: return U"Nj";
-    case 0x1CC: return U"nj";
-    case 0x1F1: return U"DZ";
-    case 0x1F2: return U"Dz";
-    case 0x1F3: return U"dz";
-    case 0xFB00: return U"ff";
-    case 0xFB01: return U"fi";
-    case 0xFB02: return U"fl";
-    case 0xFB03: return U"ffi";
-    case 0xFB04: return U"ffl";
-    case 0xFB05: return U"\u017Ft";
-    case 0xFB06: return U"st";
-    default: return {};
+    case 0x132:
+      return U"IJ";
+    case 0x133:
+      return U"ij";
+    case 0x149:
+      return U"\u02BCn";
+    case 0x1C4:
+      return U"D\u017D";
+    case 0x1C5:
+      return U"D\u017E";
+    case 0x1C6:
+      return U"d\u017E";
+    case 0x1C7:
+      return U"LJ";
+    case 0x1C8:
+      return U"Lj";
+    case 0x1C9:
+      return U"lj";
+    case 0x1CA:
+      return U"NJ";
+    case 0x1CB:
+      return U"Nj";
+    case 0x1CC:
+      return U"nj";
+    case 0x1F1:
+      return U"DZ";
+    case 0x1F2:
+      return U"Dz";
+    case 0x1F3:
+      return U"dz";
+    case 0xFB00:
+      return U"ff";
+    case 0xFB01:
+      return U"fi";
+    case 0xFB02:
+      return U"fl";
+    case 0xFB03:
+      return U"ffi";
+    case 0xFB04:
+      return U"ffl";
+    case 0xFB05:
+      return U"\u017Ft";
+    case 0xFB06:
+      return U"st";
+    default:
+      return {};
   }
 }
 
@@ -53,10 +76,14 @@ std::u32string expand(std::u32string_view text) {
   std::u32string result;
   for (char32_t c : text) {
     const std::u32string_view letters = ligature(c);
-    if (!letters.empty()) result += letters;
-    else if (c == 0x3000) result += U' ';
-    else if (has_width_form(c)) result += to_nfkc({&c, 1});
-    else result += c;
+    if (!letters.empty())
+      result += letters;
+    else if (c == 0x3000)
+      result += U' ';
+    else if (has_width_form(c))
+      result += to_nfkc({&c, 1});
+    else
+      result += c;
   }
   return result;
 }
@@ -136,8 +163,10 @@ std::string fix_text(std::string_view text) { return encode_utf8(fixed(checked_d
 std::u32string collapse_whitespace(std::u32string_view text) {
   std::u32string result;
   for (char32_t c : text) {
-    if (!is_space(c)) result += c;
-    else if (!result.empty() && result.back() != U' ') result += U' ';
+    if (!is_space(c))
+      result += c;
+    else if (!result.empty() && result.back() != U' ')
+      result += U' ';
   }
   if (!result.empty() && result.back() == U' ') result.pop_back();
   return result;

@@ -106,11 +106,13 @@ TEST(Tokenizer, ErrorsSayTheRemedy) {
   EXPECT_NE(error({}).find("spiece.model"), std::string::npos);
   EXPECT_NE(error({.path = "/nonexistent/spiece.model"}).find("does not exist"), std::string::npos);
   EXPECT_NE(error({.kind = "byte"}).find("'bytes'"), std::string::npos);
-  EXPECT_NE(error({.kind = "bytes", .path = {}, .max_tokens = 0}).find("at least 1"), std::string::npos);
+  EXPECT_NE(error({.kind = "bytes", .path = {}, .max_tokens = 0}).find("at least 1"),
+            std::string::npos);
 }
 
 TEST(Tokenizer, RefusesAFileThatIsNoModel) {
-  const auto path = std::filesystem::temp_directory_path() / ("wam_spm_" + std::to_string(getpid()));
+  const auto path =
+      std::filesystem::temp_directory_path() / ("wam_spm_" + std::to_string(getpid()));
   for (const char* text : {"", "not a model", "\x0a\xff\xff\xff\xff\x0f"}) {
     std::ofstream(path) << text;
     EXPECT_THROW(make_tokenizer({.path = path}), DataError);
@@ -134,7 +136,8 @@ class SpmGolden : public testing::TestWithParam<Model> {
  protected:
   void SetUp() override {
     const char* root = std::getenv("WAM_DATA_DIR");
-    if (root == nullptr || !std::filesystem::exists(std::filesystem::path(root) / GetParam().path)) {
+    if (root == nullptr ||
+        !std::filesystem::exists(std::filesystem::path(root) / GetParam().path)) {
       GTEST_SKIP() << "WAM_DATA_DIR has no " << GetParam().path;
     }
     root_ = root;
@@ -144,7 +147,8 @@ class SpmGolden : public testing::TestWithParam<Model> {
 
 TEST_P(SpmGolden, IdsOfEveryLine) {
   const auto folder = root_ / "derived" / "spm_golden";
-  const auto inputs = read_lines(folder / "inputs.txt"), wanted = read_lines(folder / GetParam().ids);
+  const auto inputs = read_lines(folder / "inputs.txt"),
+             wanted = read_lines(folder / GetParam().ids);
   ASSERT_EQ(inputs.size(), wanted.size());
   ASSERT_FALSE(inputs.empty());
   const auto tokenizer = make_tokenizer({.path = root_ / GetParam().path});
@@ -164,14 +168,14 @@ TEST_P(SpmGolden, IdsOfEveryLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, SpmGolden,
-    testing::Values(
-        Model{"bytefallback_unigram.model.ids.txt", "derived/spm_golden/bytefallback_unigram.model"},
-        Model{"google_sentencepiece_python_test_test_ja_model.model.ids.txt",
-              "sentencepiece/google_sentencepiece/python/test/test_ja_model.model"},
-        Model{"google_sentencepiece_python_test_test_model.model.ids.txt",
-              "sentencepiece/google_sentencepiece/python/test/test_model.model"},
-        Model{"pytorch_text_t5_tokenizer_base.model.ids.txt",
-              "sentencepiece/pytorch_text/t5_tokenizer_base.model"}));
+    testing::Values(Model{"bytefallback_unigram.model.ids.txt",
+                          "derived/spm_golden/bytefallback_unigram.model"},
+                    Model{"google_sentencepiece_python_test_test_ja_model.model.ids.txt",
+                          "sentencepiece/google_sentencepiece/python/test/test_ja_model.model"},
+                    Model{"google_sentencepiece_python_test_test_model.model.ids.txt",
+                          "sentencepiece/google_sentencepiece/python/test/test_model.model"},
+                    Model{"pytorch_text_t5_tokenizer_base.model.ids.txt",
+                          "sentencepiece/pytorch_text/t5_tokenizer_base.model"}));
 
 }  // namespace
 }  // namespace wam::data

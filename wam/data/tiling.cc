@@ -14,10 +14,14 @@ struct Place {
 
 Place place_of(Tiling tiling, int64_t view) {
   switch (tiling) {
-    case Tiling::kSingle: return {};
-    case Tiling::kSideBySide: return {0, view};
-    case Tiling::kWristOnTop: return view == 2 ? Place{0, 0, true} : Place{1, view};
-    case Tiling::kGrid: return view == 2 ? Place{0, 1} : Place{view, 0};
+    case Tiling::kSingle:
+      return {};
+    case Tiling::kSideBySide:
+      return {0, view};
+    case Tiling::kWristOnTop:
+      return view == 2 ? Place{0, 0, true} : Place{1, view};
+    case Tiling::kGrid:
+      return view == 2 ? Place{0, 1} : Place{view, 0};
   }
   return {};
 }
@@ -43,8 +47,10 @@ void place_view(Tiling tiling, int64_t view, int64_t h, int64_t w, std::span<con
   uint8_t* out = picture.data() + begin;
   for (int64_t y = 0; y < h; ++y, out += stride) {
     const uint8_t* in = pixels.data() + y * row_bytes;
-    if (place.twice) copy_row_twice(in, w, out);
-    else std::memcpy(out, in, static_cast<size_t>(row_bytes));
+    if (place.twice)
+      copy_row_twice(in, w, out);
+    else
+      std::memcpy(out, in, static_cast<size_t>(row_bytes));
   }
 }
 

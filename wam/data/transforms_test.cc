@@ -161,8 +161,8 @@ TEST(Jitter, DrawsStayInRangeAndVaryTheOrder) {
 
 TEST(Jitter, ZeroWidthLeavesAPartOut) {
   Random random(7, RandomUse::kJitter, 0, 0);
-  const JitterDraw draw = draw_jitter({.brightness = 0, .contrast = 0, .saturation = 0.5, .hue = 0},
-                                      random);
+  const JitterDraw draw =
+      draw_jitter({.brightness = 0, .contrast = 0, .saturation = 0.5, .hue = 0}, random);
   EXPECT_EQ(draw.enabled, (std::array<bool, 4>{false, false, true, false}));
 }
 

@@ -21,11 +21,11 @@ struct SampleId {
 // Rows of one episode that a sample uses; made by the sampler from lengths and language alone.
 struct Window {
   SampleId id;
-  std::vector<int64_t> frame_rows;   // [8K+1] ascending
-  std::vector<int64_t> action_rows;  // [K*A]
-  std::vector<int64_t> state_rows;   // [K]
-  std::vector<uint8_t> action_valid; // [K*A]; 0 where the row repeats the episode's last
-  std::vector<uint8_t> frame_valid;  // [8K+1]; likewise
+  std::vector<int64_t> frame_rows;    // [8K+1] ascending
+  std::vector<int64_t> action_rows;   // [K*A]
+  std::vector<int64_t> state_rows;    // [K]
+  std::vector<uint8_t> action_valid;  // [K*A]; 0 where the row repeats the episode's last
+  std::vector<uint8_t> frame_valid;   // [8K+1]; likewise
 };
 
 // One training sample after all transforms, ready to be stacked.
@@ -36,9 +36,9 @@ struct Sample {
   HostTensor action_mask;  // [K*A, action_dim] f32, 1 where a real value is
   HostTensor state;        // [K, state_dim] f32, normalised, zero padded
   float has_real_action = 1;
-  HostTensor video_mask;   // [2K+1] f32, per latent frame: 0 where a camera frame of it repeats the
-                           // episode's last (fixed_window only), to be left out of the loss
-  std::string prompt;      // templated and cleaned
+  HostTensor video_mask;  // [2K+1] f32, per latent frame: 0 where a camera frame of it repeats the
+                          // episode's last (fixed_window only), to be left out of the loss
+  std::string prompt;     // templated and cleaned
   std::vector<int32_t> token_ids;  // with EOS, not padded
 };
 

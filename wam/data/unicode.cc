@@ -43,8 +43,10 @@ bool is_case_ignorable(char32_t c) {
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_SK: return true;
-    default: break;
+    case UTF8PROC_CATEGORY_SK:
+      return true;
+    default:
+      break;
   }
   // Punctuation that stands inside words.
   static constexpr std::u32string_view kInsideWords =
@@ -64,13 +66,20 @@ bool is_final_sigma(std::u32string_view text, size_t at) {
 
 std::u32string upper_of(char32_t c) {
   switch (c) {
-    case 0xDF: return U"SS";
-    case 0x149: return U"\u02BCN";
-    case 0xFB00: return U"FF";
-    case 0xFB01: return U"FI";
-    case 0xFB02: return U"FL";
-    case 0xFB03: return U"FFI";
-    case 0xFB04: return U"FFL";
+    case 0xDF:
+      return U"SS";
+    case 0x149:
+      return U"\u02BCN";
+    case 0xFB00:
+      return U"FF";
+    case 0xFB01:
+      return U"FI";
+    case 0xFB02:
+      return U"FL";
+    case 0xFB03:
+      return U"FFI";
+    case 0xFB04:
+      return U"FFL";
     default:
       return {static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)))};
   }
@@ -107,8 +116,8 @@ std::string encode_utf8(std::u32string_view text) {
 
 bool is_space(char32_t c) {
   return (c >= 0x9 && c <= 0xD) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000;
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
 }
 
 std::u32string to_nfc(std::u32string_view text) { return normalized(text, UTF8PROC_COMPOSE); }

@@ -13,11 +13,12 @@ void check_equal_sizes(const Embodiment& embodiment, std::span<const HostTensor>
     const Shape& shape = views[v].shape();
     WAM_CHECK(shape.ndim() == 4 && shape[3] == 3 && shape[0] == first[0]) << shape.to_string();
     if (shape[1] == first[1] && shape[2] == first[2]) continue;
-    throw DataError({.where = "view " + embodiment.views[v],
-                     .what = "camera of another size than view " + embodiment.views[0],
-                     .got = std::to_string(shape[1]) + " x " + std::to_string(shape[2]),
-                     .expected = std::to_string(first[1]) + " x " + std::to_string(first[2]),
-                     .remedy = "The views of an embodiment share one crop: use cameras of one size."});
+    throw DataError(
+        {.where = "view " + embodiment.views[v],
+         .what = "camera of another size than view " + embodiment.views[0],
+         .got = std::to_string(shape[1]) + " x " + std::to_string(shape[2]),
+         .expected = std::to_string(first[1]) + " x " + std::to_string(first[2]),
+         .remedy = "The views of an embodiment share one crop: use cameras of one size."});
   }
 }
 
@@ -41,7 +42,8 @@ PictureDraw draw_picture(const PictureOptions& options, int64_t height, int64_t 
   if (!training) return {center_crop(height, width, options.crop_scale), {}};
   Random crop(key.seed, RandomUse::kCrop, key.step, key.index);
   Random jitter(key.seed, RandomUse::kJitter, key.step, key.index);
-  return {random_crop(height, width, options.crop_scale, crop), draw_jitter(options.jitter, jitter)};
+  return {random_crop(height, width, options.crop_scale, crop),
+          draw_jitter(options.jitter, jitter)};
 }
 
 ViewTransform::ViewTransform(const PictureOptions& options, int64_t in_h, int64_t in_w,
@@ -83,8 +85,8 @@ void ViewTransform::run(std::span<const uint8_t> frame, std::span<uint8_t> view)
   pack(resized_, static_cast<int64_t>(pixels), view);
 }
 
-HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views, bool training,
-                      const DrawKey& key) {
+HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views,
+                      bool training, const DrawKey& key) {
   WAM_CHECK(views.size() == embodiment.views.size() && !views.empty());
   check_equal_sizes(embodiment, views);
   const PictureOptions& options = embodiment.picture;
@@ -100,7 +102,8 @@ HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> 
   for (int64_t t = 0; t < num_frames; ++t) {
     const auto picture = tiled.as<uint8_t>().subspan(static_cast<size_t>(t) * out_bytes, out_bytes);
     for (size_t v = 0; v < views.size(); ++v) {
-      transform.run(views[v].as<uint8_t>().subspan(static_cast<size_t>(t) * in_bytes, in_bytes), view);
+      transform.run(views[v].as<uint8_t>().subspan(static_cast<size_t>(t) * in_bytes, in_bytes),
+                    view);
       place_view(embodiment.tiling, static_cast<int64_t>(v), h, w, view, picture);
     }
     blacken_unused(embodiment.tiling, std::ssize(views), h, w, picture);

@@ -47,7 +47,7 @@ class ViewTransform {
 
 // Frames of every view, each [T, h, w, 3] u8 of one size -> [T, H, W, 3] u8. Throws DataError if
 // the views differ in size (one crop could not serve them).
-HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views, bool training,
-                      const DrawKey& key);
+HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views,
+                      bool training, const DrawKey& key);
 
 }  // namespace wam::data

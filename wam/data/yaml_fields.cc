@@ -60,8 +60,10 @@ YAML::Node YamlFields::find(const std::string& key) const {
 
 void YamlFields::throw_wrong_type(const YAML::Node& node, const std::string& where,
                                   const char* expected) {
-  throw ConfigError(
-      {.where = where, .what = "value of the wrong type", .got = shown(node), .expected = expected});
+  throw ConfigError({.where = where,
+                     .what = "value of the wrong type",
+                     .got = shown(node),
+                     .expected = expected});
 }
 
 }  // namespace wam::data

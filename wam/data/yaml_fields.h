@@ -49,10 +49,14 @@ class YamlFields {
  private:
   template <typename T>
   static constexpr const char* type_name() {
-    if constexpr (std::is_same_v<T, bool>) return "true or false";
-    else if constexpr (std::is_integral_v<T>) return "an integer";
-    else if constexpr (std::is_floating_point_v<T>) return "a number";
-    else return "text";
+    if constexpr (std::is_same_v<T, bool>)
+      return "true or false";
+    else if constexpr (std::is_integral_v<T>)
+      return "an integer";
+    else if constexpr (std::is_floating_point_v<T>)
+      return "a number";
+    else
+      return "text";
   }
   [[noreturn]] static void throw_wrong_type(const YAML::Node& node, const std::string& where,
                                             const char* expected);
