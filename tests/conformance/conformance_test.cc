@@ -160,6 +160,39 @@ TEST_P(Conformance, RefusesWrongInputs) {
   }
 }
 
+// A bound that lets a thousandth of the largest result pass tests nothing.
+TEST_P(Conformance, BoundsAreTight) {
+  const Instance in = instantiate(c(), DType::kF32);
+  const std::vector<TensorType> types = in.types();
+  const std::vector<TensorType> outputs = op().infer({types, in.attrs});
+  const std::vector<Wide> want = expected(c(), in);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const ErrorModel& model = c().errors[std::min(i, c().errors.size() - 1)];
+    double largest = 0;
+    std::vector<double> limits;
+    for (size_t k = 0; k < want[i].data.size(); ++k) {
+      const double size = want[i].magnitude.empty() ? 0 : want[i].magnitude[k];
+      if (!std::isfinite(want[i].data[k]) || !std::isfinite(size)) continue;
+      largest = std::max({largest, std::fabs(want[i].data[k]), size});
+      limits.push_back(bound(model, outputs[i].dtype, want[i].data[k], size));
+    }
+    if (limits.empty() || largest == 0) continue;
+    std::ranges::nth_element(limits, limits.begin() + static_cast<int64_t>(limits.size() / 2));
+    EXPECT_LE(limits[limits.size() / 2], 1e-3 * largest) << "output " << i;
+  }
+}
+
+// No CPU kernel computes in bf16, but the rules must take it and references must exist: that is
+// what the CUDA kernels are held against.
+TEST_P(Conformance, IsReadyForBf16) {
+  const Instance in = instantiate(c(), DType::kBF16);
+  const std::vector<TensorType> types = in.types();
+  const std::vector<TensorType> outputs = op().infer({types, in.attrs});
+  const std::vector<Wide> want = expected(c(), in);
+  ASSERT_EQ(outputs.size(), want.size());
+  for (size_t i = 0; i < outputs.size(); ++i) EXPECT_EQ(outputs[i].shape, want[i].shape);
+}
+
 TEST_P(Conformance, CostIsFinite) {
   const std::vector<TensorType> types = instantiate(c(), DType::kF32).types();
   const Attrs attrs = instantiate(c(), DType::kF32).attrs;
