@@ -18,7 +18,7 @@ readonly VENV=.venv
 # Kept in step with cmake/WamDependencies.cmake; docs/dependencies.md says why each is there.
 PACKAGES=(g++ cmake ninja-build make git pkg-config ccache lld python3 python3-venv
   libdnnl-dev libavcodec-dev libavformat-dev libavutil-dev libswscale-dev
-  libsentencepiece-dev libutf8proc-dev libprotobuf-dev protobuf-compiler
+  libsentencepiece-dev libutf8proc-dev
   libspdlog-dev libfmt-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev
   libopenmpi-dev openmpi-bin libpng-dev libjpeg-dev libxxhash-dev zlib1g-dev
   libgtest-dev libbenchmark-dev)

@@ -44,9 +44,11 @@ inline std::string error_of_loading(const std::filesystem::path& path,
   }
 }
 
-// Writes without flushing to disk, which is most of the time of thousands of small files.
+// Writes without flushing to disk, which is most of the time of thousands of small files. The old
+// file is removed first: some file systems flush one that is cut to nothing and written anew.
 inline void write_unflushed(const std::filesystem::path& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  std::filesystem::remove(path);
+  std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   ASSERT_TRUE(file.flush().good()) << path;
 }

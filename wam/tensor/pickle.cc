@@ -4,10 +4,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "wam/base/error.h"
 #include "wam/base/quote.h"
 #include "wam/tensor/byte_cursor.h"
 #include "wam/tensor/pickle_names.h"
+#include "wam/tensor/pickle_stack.h"
 #include "wam/tensor/shape.h"
 
 namespace wam {
@@ -15,14 +15,14 @@ namespace {
 
 // Full checkpoints of thousands of tensors have pickles below 2 MB.
 constexpr size_t kMaxPickleBytes = size_t{64} << 20;
-constexpr size_t kMaxObjects = 4'000'000;
+constexpr size_t kMaxObjects = PickleStack::kMaxDepth;
 // Names of classes and of zip entries: longer ones could be copied again and again by a few bytes.
 constexpr size_t kMaxNameChars = 200;
 
-class Unpickler {
+class Unpickler : private PickleStack {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& where)
-      : cursor_(bytes, where), where_(where) {}
+      : PickleStack(where), cursor_(bytes, where) {}
 
   PickleDocument run() {
     if (cursor_.remaining() > kMaxPickleBytes) {
@@ -31,32 +31,12 @@ class Unpickler {
     read_protocol();
     while (step()) {
     }
-    if (stack_.size() != 1 || !marks_.empty()) fail("values left over at the end of the pickle");
+    document_.root = pop_last();
     if (cursor_.remaining() != 0) fail("bytes after the end of the pickle");
-    document_.root = stack_.back();
     return std::move(document_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what, const std::string& got = "",
-                         const std::string& expected = "") const {
-    throw DataError({.where = where_ + ": byte " + std::to_string(opcode_position_),
-                     .what = what,
-                     .got = got,
-                     .expected = expected,
-                     .remedy = "The file is damaged or no checkpoint of tensors."});
-  }
-
-  [[noreturn]] void refuse(const std::string& object) const {
-    throw DataError(
-        {.where = where_ + ": byte " + std::to_string(opcode_position_),
-         .what = "object not allowed in a checkpoint",
-         .got = object,
-         .expected = "only tensors, dicts, lists, tuples, text, numbers, booleans and None",
-         .remedy = "It may run code when loaded. If you trust the file, load it in PyTorch and "
-                   "save its tensors alone."});
-  }
-
   void read_protocol() {
     if (cursor_.read<uint8_t>() != kProto) fail("not a pickle of protocol 2 to 5");
     check_protocol();
@@ -65,43 +45,6 @@ class Unpickler {
   void check_protocol() {
     const auto version = cursor_.read<uint8_t>();
     if (version < 2 || version > 5) fail("pickle protocol", std::to_string(version), "2 to 5");
-  }
-
-  // ---- stack ----
-  void push(PickleValue value) {
-    if (stack_.size() == kMaxObjects) fail("pickle stack too deep");
-    stack_.push_back(value);
-  }
-  void push(PickleKind kind, int64_t bits = 0) { push(PickleValue{kind, bits}); }
-
-  // Values above the innermost mark.
-  size_t num_above_mark() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
-
-  void need(size_t count) const {
-    if (num_above_mark() < count) fail("pickle stack underflow");
-  }
-
-  PickleValue top() const {
-    need(1);
-    return stack_.back();
-  }
-  PickleValue pop() {
-    const PickleValue value = top();
-    stack_.pop_back();
-    return value;
-  }
-  std::vector<PickleValue> pop_values(size_t count) {
-    need(count);
-    const auto first = stack_.end() - static_cast<std::ptrdiff_t>(count);
-    std::vector<PickleValue> values(first, stack_.end());
-    stack_.erase(first, stack_.end());
-    return values;
-  }
-  std::vector<PickleValue> pop_to_mark() {
-    if (marks_.empty()) fail("no mark on the pickle stack");
-    std::vector<PickleValue> values = pop_values(num_above_mark());
-    marks_.pop_back();
-    return values;
   }
 
   // ---- objects ----
@@ -292,7 +235,7 @@ class Unpickler {
 
   // Runs one opcode; false at the end. A table: one line an opcode.
   bool step() {
-    opcode_position_ = cursor_.position();
+    set_opcode_position(cursor_.position());
     const auto opcode = cursor_.read<uint8_t>();
     switch (opcode) {
       case kProto:
@@ -426,10 +369,6 @@ class Unpickler {
     return true;
   }
 
-  void push_mark() {
-    if (marks_.size() == kMaxObjects) fail("pickle stack too deep");
-    marks_.push_back(stack_.size());
-  }
   void set_items_of_top(const std::vector<PickleValue>& items) { set_items(top(), items); }
   void append_to_top(const std::vector<PickleValue>& items) { append(top(), items); }
   void push_counted_sequence(PickleKind kind, std::vector<PickleValue> values) {
@@ -438,11 +377,7 @@ class Unpickler {
   }
 
   ByteCursor cursor_;
-  std::string where_;
-  size_t opcode_position_ = 0;
   size_t num_objects_ = 0;
-  std::vector<PickleValue> stack_;
-  std::vector<size_t> marks_;
   std::unordered_map<uint32_t, PickleValue> memo_;
   PickleDocument document_;
 };

@@ -8,6 +8,7 @@
 #include "wam/base/files.h"
 #include "wam/base/philox.h"
 #include "wam/train/metrics_log.h"
+#include "wam/train/proto_wire.h"
 #include "wam/train/tfevents.h"
 #include "wam/train/tfrecord.h"
 
@@ -54,6 +55,33 @@ TEST(TfRecord, RefusesDamage) {
     damaged[i] = static_cast<char>(damaged[i] ^ 0x40);
     expect_contains(error_of([&] { split_tfrecords(damaged, "f"); }), "stored checksum");
   }
+}
+
+// Examples of the format's own description: 150 as field 1 is 08 96 01, "testing" as field 2.
+TEST(ProtoWire, KnownBytes) {
+  EXPECT_EQ(ProtoWriter().integer(1, 150).message(), "\x08\x96\x01");
+  EXPECT_EQ(ProtoWriter().bytes(2, "testing").message(), "\x12\x07testing");
+  EXPECT_EQ(ProtoWriter().integer(1, -2).message(), "\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+}
+
+TEST(ProtoWire, DamageIsSeen) {
+  const std::string message =
+      ProtoWriter().integer(1, 1 << 20).real64(2, 1.5).bytes(3, "abc").real32(4, 2.5f).message();
+  const auto is_whole = [](std::string_view bytes) {
+    ProtoReader reader(bytes);
+    while (reader.next()) {
+    }
+    return reader.is_whole();
+  };
+  std::vector<size_t> whole;
+  for (size_t size = 0; size <= message.size(); ++size) {
+    if (is_whole(std::string_view(message).substr(0, size))) whole.push_back(size);
+  }
+  EXPECT_EQ(whole, (std::vector<size_t>{0, 4, 13, 18, 23}));  // between fields
+  EXPECT_FALSE(is_whole(std::string(20, '\xff')));
+  EXPECT_FALSE(is_whole("\x03"));                                          // field number 0
+  EXPECT_FALSE(is_whole("\x0b"));                                          // a group
+  EXPECT_FALSE(is_whole("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));  // a length of 2^64 - 1
 }
 
 TEST(TfEvents, RoundTrip) {
@@ -108,8 +136,9 @@ TEST(TfEvents, DamagedCopiesAreReadOrRefused) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
       file += frame_tfrecord(bytes);
     }
-    std::ofstream(folder / "damaged", std::ios::binary) << file;
-    error_of([&] { read_tfevents(folder / "damaged"); });
+    const fs::path path = folder / std::to_string(i);
+    std::ofstream(path, std::ios::binary) << file;
+    error_of([&] { read_tfevents(path); });
   }
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -12,7 +11,7 @@
 #include "wam/base/file_descriptor.h"
 #include "wam/base/files.h"
 #include "wam/base/quote.h"
-#include "wam/train/tfevent.pb.h"
+#include "wam/train/proto_wire.h"
 #include "wam/train/tfrecord.h"
 
 namespace wam::train {
@@ -45,32 +44,104 @@ int create_file(const fs::path& folder, fs::path& path) {
   }
 }
 
-proto::Event event_at(int64_t step) {
-  proto::Event event;
-  event.set_wall_time(now_seconds());
-  event.set_step(step);
-  return event;
+// The fields of TensorBoard's messages that are used here, with their public numbers
+// (tensorboard/compat/proto/event.proto and summary.proto).
+namespace field {
+// Event
+constexpr uint32_t kWallTime = 1;     // double
+constexpr uint32_t kStep = 2;         // int64
+constexpr uint32_t kFileVersion = 3;  // string
+constexpr uint32_t kSummary = 5;      // Summary
+constexpr uint32_t kSessionLog = 7;   // SessionLog
+// Summary and Summary.Value
+constexpr uint32_t kValue = 1;        // repeated Value
+constexpr uint32_t kTag = 1;          // string
+constexpr uint32_t kSimpleValue = 2;  // float
+constexpr uint32_t kImage = 4;        // Image
+// Summary.Image
+constexpr uint32_t kHeight = 1, kWidth = 2;
+constexpr uint32_t kColorspace = 3;  // 1 grey, 3 RGB, 4 RGBA
+constexpr uint32_t kEncodedImage = 4;
+// SessionLog
+constexpr uint32_t kStatus = 1;
+}  // namespace field
+constexpr int64_t kSessionStart = 1;
+
+ProtoWriter event_at(int64_t step) {
+  return ProtoWriter().real64(field::kWallTime, now_seconds()).integer(field::kStep, step);
 }
 
-bool has_valid_text(const proto::Event& event) {
-  const auto& values = event.summary().value();
-  return is_valid_utf8(event.file_version()) &&
-         std::all_of(values.begin(), values.end(),
-                     [](const proto::Summary::Value& value) { return is_valid_utf8(value.tag()); });
-}
-
-TfEvent to_event(const proto::Event& from) {
-  TfEvent event{
-      .wall_time = from.wall_time(), .step = from.step(), .file_version = from.file_version()};
-  event.is_session_start = from.session_log().status() == proto::SessionLog::START;
-  for (const proto::Summary::Value& value : from.summary().value()) {
-    if (value.has_simple_value()) event.scalars.emplace_back(value.tag(), value.simple_value());
-    if (!value.has_image()) continue;
-    const proto::Image& image = value.image();
-    event.images.push_back(
-        {value.tag(), image.height(), image.width(), image.encoded_image_string()});
+// Calls `take` for every field; false if the message is damaged or `take` refuses one.
+template <typename Take>
+bool for_each_field(std::string_view message, Take take) {
+  ProtoReader reader(message);
+  while (const std::optional<ProtoField> next = reader.next()) {
+    if (!take(*next)) return false;
   }
-  return event;
+  return reader.is_whole();
+}
+
+// A field that has the number and type asked for; one of another type is skipped as unknown, as
+// readers of the format do.
+bool is(const ProtoField& f, uint32_t number, ProtoType type) {
+  return f.number == number && f.type == type;
+}
+
+bool take_text(std::string_view bytes, std::string& text) {
+  text = bytes;
+  return is_valid_utf8(bytes);
+}
+
+bool read_image(std::string_view message, TfImage& image) {
+  return for_each_field(message, [&](const ProtoField& f) {
+    if (is(f, field::kHeight, ProtoType::kVarint)) image.height = static_cast<int>(f.bits);
+    if (is(f, field::kWidth, ProtoType::kVarint)) image.width = static_cast<int>(f.bits);
+    if (is(f, field::kEncodedImage, ProtoType::kBytes)) image.png = f.bytes;
+    return true;
+  });
+}
+
+bool read_value(std::string_view message, TfEvent& event) {
+  std::string tag;
+  std::optional<float> scalar;
+  std::optional<TfImage> image;
+  const bool is_good = for_each_field(message, [&](const ProtoField& f) {
+    if (is(f, field::kTag, ProtoType::kBytes)) return take_text(f.bytes, tag);
+    if (is(f, field::kSimpleValue, ProtoType::kFixed32)) scalar = f.real32();
+    if (is(f, field::kImage, ProtoType::kBytes)) return read_image(f.bytes, image.emplace());
+    return true;
+  });
+  if (scalar) event.scalars.emplace_back(tag, *scalar);
+  if (image) {
+    image->tag = tag;
+    event.images.push_back(std::move(*image));
+  }
+  return is_good;
+}
+
+bool read_summary(std::string_view message, TfEvent& event) {
+  return for_each_field(message, [&](const ProtoField& f) {
+    return !is(f, field::kValue, ProtoType::kBytes) || read_value(f.bytes, event);
+  });
+}
+
+bool read_session_log(std::string_view message, TfEvent& event) {
+  return for_each_field(message, [&](const ProtoField& f) {
+    event.is_session_start |= is(f, field::kStatus, ProtoType::kVarint) && f.bits == kSessionStart;
+    return true;
+  });
+}
+
+bool read_event(std::string_view message, TfEvent& event) {
+  return for_each_field(message, [&](const ProtoField& f) {
+    if (is(f, field::kWallTime, ProtoType::kFixed64)) event.wall_time = f.real64();
+    if (is(f, field::kStep, ProtoType::kVarint)) event.step = static_cast<int64_t>(f.bits);
+    if (is(f, field::kFileVersion, ProtoType::kBytes))
+      return take_text(f.bytes, event.file_version);
+    if (is(f, field::kSummary, ProtoType::kBytes)) return read_summary(f.bytes, event);
+    if (is(f, field::kSessionLog, ProtoType::kBytes)) return read_session_log(f.bytes, event);
+    return true;
+  });
 }
 
 }  // namespace
@@ -80,13 +151,10 @@ TfEventsWriter::TfEventsWriter(const fs::path& folder, std::optional<int64_t> fi
   fs::create_directories(folder, error);
   if (error) throw_io_error(folder, "cannot make the folder", error.value());
   fd_ = create_file(folder, path_);
-  proto::Event event = event_at(0);
-  event.set_file_version(kFileVersion);
-  write_record(event.SerializeAsString());
+  write_record(event_at(0).bytes(field::kFileVersion, kFileVersion).message());
   if (!first_new_step) return;
-  event = event_at(*first_new_step);
-  event.mutable_session_log()->set_status(proto::SessionLog::START);
-  write_record(event.SerializeAsString());
+  const ProtoWriter start = ProtoWriter().integer(field::kStatus, kSessionStart);
+  write_record(event_at(*first_new_step).bytes(field::kSessionLog, start.message()).message());
 }
 
 TfEventsWriter::~TfEventsWriter() {
@@ -100,43 +168,40 @@ void TfEventsWriter::write_record(const std::string& bytes) {
 }
 
 void TfEventsWriter::add_scalars(int64_t step, std::span<const TaggedScalar> scalars) {
-  proto::Event event = event_at(step);
+  ProtoWriter summary;
   for (const auto& [tag, value] : scalars) {
-    proto::Summary::Value* item = event.mutable_summary()->add_value();
-    item->set_tag(tag);
-    item->set_simple_value(static_cast<float>(value));
+    const auto narrow = static_cast<float>(value);
+    summary.bytes(
+        field::kValue,
+        ProtoWriter().bytes(field::kTag, tag).real32(field::kSimpleValue, narrow).message());
   }
-  write_record(event.SerializeAsString());
+  write_record(event_at(step).bytes(field::kSummary, summary.message()).message());
 }
 
 void TfEventsWriter::add_image(int64_t step, const std::string& tag, std::string_view png,
                                int height, int width, int channels) {
   WAM_CHECK(height > 0 && width > 0 && (channels == 1 || channels == 3 || channels == 4));
-  proto::Event event = event_at(step);
-  proto::Summary::Value* item = event.mutable_summary()->add_value();
-  item->set_tag(tag);
-  proto::Image* image = item->mutable_image();
-  image->set_height(height);
-  image->set_width(width);
-  image->set_colorspace(channels);
-  image->set_encoded_image_string(png.data(), png.size());
-  write_record(event.SerializeAsString());
+  ProtoWriter image;
+  image.integer(field::kHeight, height).integer(field::kWidth, width);
+  image.integer(field::kColorspace, channels).bytes(field::kEncodedImage, png);
+  const ProtoWriter value =
+      ProtoWriter().bytes(field::kTag, tag).bytes(field::kImage, image.message());
+  const ProtoWriter summary = ProtoWriter().bytes(field::kValue, value.message());
+  write_record(event_at(step).bytes(field::kSummary, summary.message()).message());
 }
 
 std::vector<TfEvent> read_tfevents(const fs::path& path) {
   const MappedFile file(path);
   std::vector<TfEvent> events;
   for (std::string_view record : split_tfrecords(file.text(), path.string())) {
-    proto::Event event;
-    if (record.size() > INT32_MAX ||
-        !event.ParseFromArray(record.data(), static_cast<int>(record.size())) ||
-        !has_valid_text(event)) {
+    TfEvent event;
+    if (!read_event(record, event)) {
       throw DataError(
           {.where = path.string(),
            .what = "record " + std::to_string(events.size()) + " is no TensorBoard event",
            .remedy = "The file is damaged or of another kind."});
     }
-    events.push_back(to_event(event));
+    events.push_back(std::move(event));
   }
   return events;
 }
