@@ -76,6 +76,7 @@ class DitRun {
     step_->write("timesteps", t.timesteps);
     step_->write("sigmas", t.sigmas);
     step_->write("weights", t.weights);
+    step_->write("frame_weights", t.frame_weights);
     step_->write("action_timesteps", t.action_timesteps);
     step_->write("latents", golden::channels_last(file_.load("in.latents")));
     step_->write("noise", golden::channels_last(file_.load("in.noise")));

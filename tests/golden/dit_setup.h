@@ -61,14 +61,15 @@ inline HostTensor channels_last(const HostTensor& x) { return permuted(x, {0, 2,
 
 // The timestep inputs of a batch from ids [B, F] and [B, K A].
 struct TimestepInputs {
-  HostTensor timesteps, sigmas, weights, action_timesteps;
+  HostTensor timesteps, sigmas, weights, action_timesteps, frame_weights;
 };
 inline TimestepInputs timestep_inputs(const DitConfig& c, TimestepLayout layout, const HostTensor& video,
                                       const HostTensor& action) {
   const int64_t batch = video.shape()[0], rows = make_layout(c, layout).num_rows;
   TimestepInputs in{HostTensor(DType::kF32, Shape{batch, rows}), HostTensor(DType::kF32, Shape{batch, rows}),
                     HostTensor(DType::kF32, Shape{batch, rows}),
-                    HostTensor(DType::kF32, Shape{batch, c.num_actions()})};
+                    HostTensor(DType::kF32, Shape{batch, c.num_actions()}),
+                    HostTensor(DType::kF32, Shape{batch, c.num_frames()})};
   const auto frames = static_cast<size_t>(c.num_frames()), actions = static_cast<size_t>(c.num_actions());
   for (size_t b = 0; b < static_cast<size_t>(batch); ++b) {
     const auto action_ids = action.as<int32_t>().subspan(b * actions, actions);
@@ -77,6 +78,7 @@ inline TimestepInputs timestep_inputs(const DitConfig& c, TimestepLayout layout,
     std::ranges::copy(r.timestep, in.timesteps.as<float>().begin() + static_cast<int64_t>(b) * rows);
     std::ranges::copy(r.sigma, in.sigmas.as<float>().begin() + static_cast<int64_t>(b) * rows);
     std::ranges::copy(r.weight, in.weights.as<float>().begin() + static_cast<int64_t>(b) * rows);
+    std::ranges::copy(r.frame_weight, in.frame_weights.as<float>().begin() + static_cast<int64_t>(b * frames));
     for (size_t i = 0; i < actions; ++i) {
       in.action_timesteps.as<float>()[b * actions + i] =
           r.timestep[static_cast<size_t>(action_row(c, layout, static_cast<int64_t>(i)))];

@@ -99,6 +99,7 @@ class Curve {
     step_->write("timesteps", t.timesteps);
     step_->write("sigmas", t.sigmas);
     step_->write("weights", t.weights);
+    step_->write("frame_weights", t.frame_weights);
     step_->write("action_timesteps", t.action_timesteps);
     step_->write("latents", golden::channels_last(pool("lat")));
     step_->write("noise", golden::channels_last(at_step(file_.f32("in.noise"), step)));

@@ -68,6 +68,7 @@ class TrainBuilder {
     timesteps_ = input("timesteps", st_, rows);
     sigmas_ = input("sigmas", st_, rows);
     weights_ = input("weights", st_, rows);
+    frame_weights_ = input("frame_weights", st_, Shape{batch, c_.num_frames()});
     action_timesteps_ = input("action_timesteps", st_, Shape{batch, c_.num_actions()});
     context_ = input("context", ft_, Shape{batch, shape_.text_tokens, c_.text_dim});
     clip_ = input("clip", ft_, Shape{batch, c_.clip_tokens, c_.clip_dim});
@@ -121,12 +122,21 @@ class TrainBuilder {
             patchify(b_, latents_, PatchOrder::kChannelLast, st_));
     const Shape video = b_.shape(target), actions = b_.shape(action_);
     result_.dynamics_loss =
-        weighted_mse(b_, {result_.video_pred, target, weights_, video_rows_},
+        weighted_mse(b_, {result_.video_pred, target, frame_weights_, frame_of_token()},
                      1.0 / static_cast<double>(video.num_elements()));
     result_.action_loss = weighted_mse(
         b_, {result_.action_pred, sub(b_, action_noise_, action_), weights_, action_rows_, action_mask_},
         1.0 / static_cast<double>(actions.num_elements()));
     result_.loss = add(b_, result_.dynamics_loss, result_.action_loss);
+  }
+
+  // [N] latent frame of each noisy video token.
+  ValueId frame_of_token() {
+    std::vector<int32_t> frames;
+    for (int64_t i = 0; i < c_.clean_tokens(); ++i) {
+      frames.push_back(static_cast<int32_t>(i / c_.tokens_per_frame()));
+    }
+    return constant_i32(b_, frames, "frame_of_token");
   }
 
   ParamUser& params_;
@@ -136,7 +146,7 @@ class TrainBuilder {
   DType ft_, st_;
   DitTrain result_;
   ValueId latents_, noise_, y_, action_, action_noise_, action_mask_, state_;
-  ValueId timesteps_, action_timesteps_, sigmas_, weights_, context_, clip_, video_rows_, action_rows_;
+  ValueId timesteps_, action_timesteps_, sigmas_, weights_, frame_weights_, context_, clip_, video_rows_, action_rows_;
 };
 
 }  // namespace
@@ -174,6 +184,9 @@ TimestepRows timestep_rows(const DitConfig& config, TimestepLayout layout,
     result.timestep.push_back(id < 0 ? 0 : table.timestep[static_cast<size_t>(id)]);
     result.sigma.push_back(id < 0 ? 0 : table.sigma[static_cast<size_t>(id)]);
     result.weight.push_back(id < 0 ? 0 : table.weight[static_cast<size_t>(id)]);
+  }
+  for (const int32_t id : video_ids) {
+    result.frame_weight.push_back(table.weight[static_cast<size_t>(id)]);
   }
   return result;
 }

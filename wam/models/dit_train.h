@@ -19,6 +19,7 @@ struct DitTrainShape {
 //   action, action_noise, action_mask  st [B, K A, action_dim]  (mask times has_real_action)
 //   state            st [B, K, state_dim]
 //   timesteps, sigmas, weights  st [B, T], rows as DitLayout has them (row 0: 0, 0, 0)
+//   frame_weights    st [B, F] loss weight of each latent frame, 0 where it is not to be learnt
 //   action_timesteps st [B, K A]
 //   context          ft [B, Lt, text_dim]    clip  ft [B, clip_tokens, clip_dim]
 struct DitTrain {
@@ -34,6 +35,7 @@ DitTrain build_dit_train(ParamUser& params, const DitConfig& config, const DitTr
 // Throws InternalError if frames or actions that share a row have different ids.
 struct TimestepRows {
   std::vector<float> timestep, sigma, weight;  // [T]
+  std::vector<float> frame_weight;             // [F]
 };
 TimestepRows timestep_rows(const DitConfig& config, TimestepLayout layout,
                            std::span<const int32_t> video_ids, std::span<const int32_t> action_ids);

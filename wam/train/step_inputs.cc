@@ -49,7 +49,8 @@ StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, Noise
   const int64_t size = encoded.latents.shape()[0];
   const int64_t rows = make_layout(model, layout).num_rows, actions = model.num_actions();
   HostTensor timesteps(DType::kF32, Shape{size, rows}), sigmas(DType::kF32, Shape{size, rows}),
-      weights(DType::kF32, Shape{size, rows}), action_times(DType::kF32, Shape{size, actions});
+      weights(DType::kF32, Shape{size, rows}), frame_weights(DType::kF32, Shape{size, model.num_frames()}),
+      action_times(DType::kF32, Shape{size, actions});
   for (int64_t b = 0; b < size; ++b) {
     const TimestepIds ids = draw_timestep_ids(
         noise, model.num_blocks, model.actions_per_block, place.seed, static_cast<uint64_t>(place.step),
@@ -58,6 +59,11 @@ StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, Noise
     std::ranges::copy(r.timestep, timesteps.as<float>().begin() + b * rows);
     std::ranges::copy(r.sigma, sigmas.as<float>().begin() + b * rows);
     std::ranges::copy(r.weight, weights.as<float>().begin() + b * rows);
+    for (int64_t f = 0; f < model.num_frames(); ++f) {
+      const auto at = static_cast<size_t>(b * model.num_frames() + f);
+      frame_weights.as<float>()[at] =
+          r.frame_weight[static_cast<size_t>(f)] * batch.video_mask.as<float>()[at];
+    }
     for (int64_t i = 0; i < actions; ++i) {
       action_times.as<float>()[static_cast<size_t>(b * actions + i)] =
           r.timestep[static_cast<size_t>(action_row(model, layout, i))];
@@ -73,6 +79,7 @@ StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, Noise
                    {"timesteps", timesteps},
                    {"sigmas", sigmas},
                    {"weights", weights},
+                   {"frame_weights", frame_weights},
                    {"action_timesteps", action_times},
                    {"context", encoded.context},
                    {"clip", encoded.clip}};
