@@ -17,6 +17,11 @@
 #include "wam/data/video_testing.h"
 #include "wam/tensor/archive.h"
 
+#ifdef __SANITIZE_ADDRESS__
+// libx265 keeps a few bytes of its parameters at exit.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libx265\n"; }
+#endif
+
 namespace wam::data {
 namespace {
 
