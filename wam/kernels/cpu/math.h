@@ -69,10 +69,3 @@ T sigmoid(T x) {
 }
 
 }  // namespace wam::cpu::math
-
-namespace wam::cpu {
-
-inline float fast_exp(float x) { return math::exp(x); }
-inline double fast_exp(double x) { return std::exp(x); }
-
-}  // namespace wam::cpu
