@@ -1,22 +1,56 @@
 // wam sim collect PATH: demonstrations of the built-in world as a LeRobot v2.1 dataset.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
+#include "wam/base/quote.h"
 #include "wam/cli/commands.h"
+#include "wam/cli/progress.h"
 #include "wam/sim/collect.h"
 
 namespace wam::cli {
 namespace {
 
 void run_collect(const sim::CollectOptions& options) {
-  const sim::CollectReport report = sim::collect(options, [](const sim::CollectProgress& p) {
-    if (p.episodes_done % 10 == 0 || p.episodes_done == p.episodes) {
-      fmt::print("\rcollected {}/{} episodes, {} frames", p.episodes_done, p.episodes, p.frames);
-      std::fflush(stdout);
-    }
-  });
-  fmt::print("{}{}: {} episodes, {} frames, {} tasks, {}\n", report.reused ? "reused " : "\nwrote ",
+  sim::CollectReport report;
+  {
+    ProgressLine line("collecting", "episodes");
+    report = sim::collect(options, [&line](const sim::CollectProgress& progress) {
+      line.update(progress.episodes_done, progress.episodes);
+    });
+  }
+  fmt::print("{} {}: {} episodes, {} frames, {} tasks, {} video\n",
+             report.reused ? "reused, as it holds this very collection already:" : "wrote",
              options.path.string(), report.episodes, report.frames, report.tasks, report.codec);
+}
+
+// CLI11 wraps a negative number that is given for an unsigned one.
+std::string refuse_negative(const std::string& text) {
+  return text.starts_with("-") ? "got " + quote(text) + ", expected 0 or more" : "";
+}
+
+void add_collect(CLI::App& sim) {
+  auto options = std::make_shared<sim::CollectOptions>();
+  CLI::App* command =
+      sim.add_subcommand("collect", "Record demonstrations as a LeRobot v2.1 dataset");
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    CLI::Option* option = command->add_option(name, value, help)->capture_default_str();
+    if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+      option->check(refuse_negative);
+    }
+  };
+  command->add_option("path", options->path, "folder of the dataset")->required();
+  add("--episodes", options->episodes, "number of episodes");
+  add("--seed", options->seed, "seed of the collection");
+  add("--view-size", options->world.view_size, "pixels of a view's side; even");
+  add("--fps", options->world.fps, "steps a second");
+  add("--blocks", options->world.num_blocks, "coloured blocks on the table");
+  add("--max-speed", options->world.max_speed, "of the gripper, table widths a second");
+  add("--speed", options->expert.cruise_speed, "of the demonstrator, table widths a second");
+  add("--noise", options->expert.noise, "of the demonstrator's velocity, over the speed");
+  add("--codec", options->codec, "video codec");
+  add("--gop", options->gop, "frames from key frame to key frame");
+  add("--crf", options->crf, "video quality, 0 to 51; low is better");
+  command->callback([options] { run_collect(*options); });
 }
 
 }  // namespace
@@ -24,17 +58,7 @@ void run_collect(const sim::CollectOptions& options) {
 void add_sim(CLI::App& app, int&) {
   CLI::App* sim = app.add_subcommand("sim", "The built-in robot world");
   sim->require_subcommand(1);
-  auto options = std::make_shared<sim::CollectOptions>();
-  CLI::App* collect = sim->add_subcommand("collect", "Record demonstrations as a LeRobot v2.1 dataset");
-  collect->add_option("path", options->path, "folder of the dataset")->required();
-  collect->add_option("--episodes", options->episodes, "number of episodes")->capture_default_str();
-  collect->add_option("--seed", options->seed, "seed of the first episode")->capture_default_str();
-  collect->add_option("--view-size", options->world.view_size, "pixels of a view's side")
-      ->capture_default_str();
-  collect->add_option("--codec", options->codec, "video codec")->capture_default_str();
-  collect->add_option("--gop", options->gop, "frames from key frame to key frame")->capture_default_str();
-  collect->add_option("--crf", options->crf, "video quality, low is better")->capture_default_str();
-  collect->callback([options] { run_collect(*options); });
+  add_collect(*sim);
 }
 
 }  // namespace wam::cli
