@@ -12,8 +12,7 @@
 #include <xxhash.h>
 #include <zlib.h>
 
-#include <jpeglib.h>
-#include <cstdio>  // jpeglib.h needs it
+#include <jconfig.h>
 #include <nlohmann/detail/abi_macros.hpp>
 
 #include <CLI/CLI.hpp>

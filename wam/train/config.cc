@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/strings.h"
@@ -237,23 +239,74 @@ std::string write_section(const std::string& key, T& value, const F& fields) {
   return key + ":\n" + section.text();
 }
 
-void at_least(const char* key, int64_t value, int64_t low) {
-  if (value < low) fail(key, "value is too small", std::to_string(value), "at least " + std::to_string(low));
+// A number that is wrong by magnitudes must be an error here, not a plan that eats the machine.
+constexpr int64_t kMaxWidth = 1 << 17, kMaxLayers = 1024, kMaxTokens = 1 << 16, kMaxCount = 1 << 20;
+constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+
+struct IntRange {
+  const char* key;
+  int64_t value, low, high;
+};
+
+void check_ranges(std::initializer_list<IntRange> ranges) {
+  for (const IntRange& r : ranges) {
+    if (r.value < r.low) {
+      fail(r.key, "value is too small", std::to_string(r.value), "at least " + std::to_string(r.low),
+           "Choose a larger one.");
+    }
+    if (r.value > r.high) {
+      fail(r.key, "value is too large", std::to_string(r.value), "at most " + std::to_string(r.high),
+           "Choose a smaller one.");
+    }
+  }
+}
+
+void check_sizes(const TrainConfig& c) {
+  const DitConfig& m = c.model.dit;
+  const TextSection& t = c.text_encoder;
+  check_ranges({{"model.dim", m.dim, 1, kMaxWidth},
+                {"model.layers", m.layers, 1, kMaxLayers},
+                {"model.heads", m.heads, 1, kMaxWidth},
+                {"model.ffn_dim", m.ffn_dim, 1, kMaxWidth},
+                {"model.text_len", m.text_len, 1, kMaxTokens},
+                {"model.action_dim", m.action_dim, 1, kMaxWidth},
+                {"model.state_dim", m.state_dim, 1, kMaxWidth},
+                {"model.coder_dim", m.coder_dim, 1, kMaxWidth},
+                {"model.num_blocks", m.num_blocks, 1, kMaxLayers},
+                {"model.max_chunk_size", m.max_chunk_size, -1, kMaxLayers},
+                {"picture_height", c.picture_height, 0, kMaxTokens},
+                {"picture_width", c.picture_width, 0, kMaxTokens}});
+  check_ranges({{"vae.dim", c.vae.dim, 0, kMaxWidth},
+                {"vae.decoder_dim", c.vae.decoder_dim, 0, kMaxWidth},
+                {"vae.latent_channels", c.vae.latent_channels, 0, kMaxWidth},
+                {"vae.sub_batch", c.vae.sub_batch, 1, kMaxLayers},
+                {"text_encoder.vocab", t.vocab, 0, int64_t{1} << 24},
+                {"text_encoder.dim", t.dim, 0, kMaxWidth},
+                {"text_encoder.attn_dim", t.attn_dim, 0, kMaxWidth},
+                {"text_encoder.ffn_dim", t.ffn_dim, 0, kMaxWidth},
+                {"text_encoder.heads", t.heads, 0, kMaxWidth},
+                {"text_encoder.layers", t.layers, 0, kMaxLayers},
+                {"text_encoder.prompt_tokens", t.prompt_tokens, 0, m.text_len},
+                {"clip.image_size", c.clip.image_size, 0, kMaxTokens},
+                {"clip.patch_size", c.clip.patch_size, 0, kMaxTokens},
+                {"clip.dim", c.clip.dim, 0, kMaxWidth},
+                {"clip.heads", c.clip.heads, 0, kMaxWidth},
+                {"clip.layers", c.clip.layers, 0, kMaxLayers}});
 }
 
 void check_run(const TrainConfig& c) {
-  at_least("steps", c.steps, 1);
-  at_least("micro_batch_size", c.micro_batch_size, 1);
-  at_least("global_batch_size", c.global_batch_size, 1);
-  at_least("save_every", c.save_every, 0);
-  at_least("keep_last", c.keep_last, 1);
-  at_least("validate_every", c.validate_every, 0);
-  at_least("validation_samples", c.validation_samples, 1);
-  at_least("log_every", c.log_every, 1);
-  at_least("threads", c.threads, 0);
-  at_least("dataset.num_workers", c.dataset.num_workers, 1);
-  at_least("dataset.prefetch_batches", c.dataset.prefetch_batches, 1);
-  at_least("vae.sub_batch", c.vae.sub_batch, 1);
+  check_ranges({{"steps", c.steps, 1, kAny},
+                {"micro_batch_size", c.micro_batch_size, 1, kMaxTokens},
+                {"global_batch_size", c.global_batch_size, 1, kMaxCount},
+                {"threads", c.threads, 0, kMaxLayers},
+                {"save_every", c.save_every, 0, kAny},
+                {"keep_last", c.keep_last, 1, kAny},
+                {"validate_every", c.validate_every, 0, kAny},
+                {"validation_samples", c.validation_samples, 1, kMaxCount},
+                {"log_every", c.log_every, 1, kAny},
+                {"dataset.validation_last", c.dataset.validation_last, 0, kAny},
+                {"dataset.num_workers", c.dataset.num_workers, 1, kMaxLayers},
+                {"dataset.prefetch_batches", c.dataset.prefetch_batches, 1, kMaxLayers}});
   if (c.global_batch_size % c.micro_batch_size != 0) {
     fail("global_batch_size", "micro batches do not add up to it", std::to_string(c.global_batch_size),
          "a multiple of micro_batch_size = " + std::to_string(c.micro_batch_size),
@@ -285,14 +338,15 @@ void check_numbers(const TrainConfig& c) {
 void apply_override(YAML::Node root, const std::string& text) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    fail("command line", "override is not key=value", "'" + text + "'", "e.g. optimizer.lr=1e-4");
+    fail("command line", "override is not key=value", "'" + text + "'", "e.g. optimizer.lr=1e-4",
+         "Write options such as --resume with two dashes, keys with an equals sign.");
   }
   YAML::Node value;
   try {
     value = YAML::Load(text.substr(equals + 1));
   } catch (const YAML::Exception& error) {
     fail("command line", "value of an override is not YAML (" + std::string(error.what()) + ")",
-         "'" + text + "'", "key=value");
+         "'" + text + "'", "key=value", "Quote values that the shell or YAML would take apart.");
   }
   YAML::Node at = root;
   const std::vector<std::string> keys = split(text.substr(0, equals), '.');
@@ -317,9 +371,15 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
                          const std::string& where) {
   YAML::Node root;
   try {
-    root = YAML::Load(yaml);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    if (documents.size() > 1) {
+      fail(where, "several YAML documents in one file", std::to_string(documents.size()), "one",
+           "Remove the lines that read '---'.");
+    }
+    if (!documents.empty()) root = documents.front();
   } catch (const YAML::Exception& error) {
-    fail(fmt::format("{}, line {}", where, error.mark.line + 1), "is not YAML (" + error.msg + ")", "", "");
+    fail(fmt::format("{}, line {}", where, error.mark.line + 1), "is not YAML (" + error.msg + ")", "",
+         "keys and values", "configs/demo.yaml is an example.");
   }
   if (!root.IsDefined() || root.IsNull()) root = YAML::Node(YAML::NodeType::Map);
   // Repeated keys must be seen before an override can hide one.
@@ -336,6 +396,7 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
   check_run(config);
+  check_sizes(config);
   check_numbers(config);
   return config;
 }

@@ -26,6 +26,31 @@ Picture picture_of(const TrainConfig& c) {
           c.picture_width != 0 ? c.picture_width : e.tiled_width()};
 }
 
+// Complains in the user's terms, before the encoder does in its own.
+void check_picture(const Picture& p, int64_t stride) {
+  const bool fits = p.height >= stride && p.width >= stride && p.height % stride == 0 && p.width % stride == 0;
+  if (fits) return;
+  const auto near = [stride](int64_t side) { return std::max(stride, (side + stride / 2) / stride * stride); };
+  throw ConfigError({.where = "picture_height, picture_width",
+                     .what = "the model cannot take a picture of this size",
+                     .got = fmt::format("{} x {}", p.height, p.width),
+                     .expected = fmt::format("multiples of the autoencoder's stride, {}", stride),
+                     .remedy = fmt::format("Set picture_height: {} and picture_width: {}, or other "
+                                           "view_height and view_width of the embodiment.",
+                                           near(p.height), near(p.width))});
+}
+
+// Tables of positions and timesteps are made for every token when the graph is built.
+void check_length(const DitConfig& m) {
+  constexpr int64_t kMaxTokens = 1 << 20;
+  if (m.sequence_length() <= kMaxTokens) return;
+  throw ConfigError({.where = "model",
+                     .what = "a sample has too many tokens",
+                     .got = std::to_string(m.sequence_length()),
+                     .expected = "at most " + std::to_string(kMaxTokens),
+                     .remedy = "Lower num_blocks, the picture's size or the embodiment's action_horizon."});
+}
+
 Program lower_encoder(Graph& graph, const Target& target) {
   merge_common_subexpressions(graph);
   remove_dead_code(graph);
@@ -105,6 +130,12 @@ ClipConfig clip_config(const ClipSection& s) {
 }
 
 DitConfig resolve_model(const TrainConfig& config) {
+  if (config.dataset.embodiment.tag.empty()) {
+    throw ConfigError({.where = "dataset.embodiment",
+                       .what = "no robot is named",
+                       .expected = "a built-in robot or a block of keys",
+                       .remedy = "Built in: " + join(data::embodiment_preset_names(), ", ") + "."});
+  }
   DitConfig m = config.model.dit;
   const VaeConfig vae = vae_config(config.vae);
   const ClipConfig clip = clip_config(config.clip);
@@ -115,10 +146,12 @@ DitConfig resolve_model(const TrainConfig& config) {
   m.clip_tokens = clip.tokens();
   m.latent_channels = vae.z_dim;
   m.y_channels = m.has_y() ? kConditionMaskChannels + vae.z_dim : 0;
+  check_picture(size, vae.spatial_stride());
   check_clip(vae, 4 * (m.num_frames() - 1) + 1, size.height, size.width);
   m.latent_height = size.height / vae.spatial_stride();
   m.latent_width = size.width / vae.spatial_stride();
   check(m);
+  check_length(m);
   // K and A must make windows; complains before any file is opened.
   data::WindowSampler(data::window_rules(config.dataset.embodiment,
                                          data::parse_sampling_mode(config.dataset.sampling_mode),
