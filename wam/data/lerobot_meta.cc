@@ -67,7 +67,13 @@ std::vector<Episode> read_episodes(const fs::path& root) {
   for_each_line(path, [&](std::string_view line, const std::string& where) {
     episodes.push_back(parse_episode_line(line, where));
   });
-  if (episodes.empty()) fail(path.string(), "dataset is empty", "no episodes", "1 or more");
+  if (episodes.empty()) {
+    throw DataError({.where = path.string(),
+                     .what = "dataset is empty",
+                     .got = "no episodes",
+                     .expected = "1 or more",
+                     .remedy = "Record or restore episodes."});
+  }
   std::stable_sort(episodes.begin(), episodes.end(),
                    [](const Episode& a, const Episode& b) { return a.index < b.index; });
   const auto twice =

@@ -166,7 +166,8 @@ NormStats load_metadata_stats(const std::filesystem::path& path, const std::stri
     throw DataError({.where = where,
                      .what = "no statistics for the embodiment tag",
                      .got = "'" + tag + "'",
-                     .expected = "one of: " + join(tags, ", ")});
+                     .expected = "one of: " + join(tags, ", "),
+                     .remedy = "Set embodiment_tag to it, or run `wam stats` with --embodiment."});
   }
   const std::string inside = where + ": " + tag;
   const Json& statistics = member(root.at(tag), "statistics", inside);

@@ -29,7 +29,7 @@ constexpr size_t kListed = 20;
        .what = "no episode is as long as a window",
        .got = fmt::format("{} episodes, the longest of {} rows", report.excluded.size(), longest),
        .expected = fmt::format("at least {} rows", needed),
-       .remedy = "Lower max_chunk_size, macro_stride or action_horizon."});
+       .remedy = "Lower model.num_blocks, macro_stride or action_horizon."});
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ Draw SampleDrawer::draw(int64_t step, int64_t index, const Labels& labels) const
                            std::to_string(index),
                    .got = std::to_string(table_reads) + " draws stopped by a change of language",
                    .expected = "instructions that last for a window",
-                   .remedy = "Run `wam validate`; lower max_chunk_size or macro_stride, or set "
+                   .remedy = "Run `wam validate`; lower model.num_blocks or macro_stride, or set "
                              "language_keys to the column that holds the instruction."});
 }
 

@@ -51,7 +51,7 @@ WindowRules window_rules(const Embodiment& embodiment, SamplingMode mode, int64_
 
 WindowSampler::WindowSampler(WindowRules rules) : rules_(std::move(rules)) {
   if (rules_.num_blocks < 1) {
-    throw ConfigError({.where = "max_chunk_size",
+    throw ConfigError({.where = "model.num_blocks",
                        .what = "no block in a window",
                        .got = std::to_string(rules_.num_blocks),
                        .expected = "at least 1"});

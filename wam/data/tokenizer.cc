@@ -52,10 +52,11 @@ class SentencePieceTokenizer : public Tokenizer {
 
  private:
   [[noreturn]] void refuse(const std::string& what, const std::string& got) const {
-    throw DataError({.where = path_.string(),
-                     .what = what,
-                     .got = got,
-                     .remedy = "tokenizer_path must name UMT5's spiece.model or its folder."});
+    throw DataError(
+        {.where = path_.string(),
+         .what = what,
+         .got = got,
+         .remedy = "text_encoder.tokenizer must name UMT5's spiece.model or its folder."});
   }
 
   std::filesystem::path path_;
@@ -75,11 +76,11 @@ std::filesystem::path model_file(const std::filesystem::path& path) {
     }
   }
   if (!path.empty() && std::filesystem::is_regular_file(file, ignored)) return file;
-  throw DataError({.where = path.empty() ? "tokenizer_path" : file.string(),
+  throw DataError({.where = path.empty() ? "text_encoder.tokenizer" : file.string(),
                    .what = path.empty() ? "no tokenizer named" : "tokenizer file does not exist",
                    .expected = "a SentencePiece model",
-                   .remedy = "Set tokenizer_path to UMT5's spiece.model (in google/umt5-xxl), or "
-                             "tokenizer: bytes for a model trained from scratch."});
+                   .remedy = "Set text_encoder.tokenizer to UMT5's spiece.model, or to 'bytes' "
+                             "for a model trained from scratch."});
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ YamlFields::YamlFields(const YAML::Node& node, std::string where, std::vector<st
       throw ConfigError({.where = where_ + position(entry.first),
                          .what = "unknown key",
                          .got = "'" + key + "'",
+                         .expected = "a key of " + where_,
                          .remedy = name_hint(key, valid)});
     }
     if (!seen.insert(key).second) {
@@ -63,7 +64,8 @@ void YamlFields::throw_wrong_type(const YAML::Node& node, const std::string& whe
   throw ConfigError({.where = where,
                      .what = "value of the wrong type",
                      .got = shown(node),
-                     .expected = expected});
+                     .expected = expected,
+                     .remedy = "docs/config.md lists every key with its type."});
 }
 
 }  // namespace wam::data

@@ -47,7 +47,7 @@ std::vector<PassReport> run_passes(Graph& graph, std::span<const Pass> passes,
 void check_disabled(std::span<const std::string> disable, std::span<const std::string> known) {
   for (const std::string& name : disable) {
     if (std::ranges::count(known, name) != 0) continue;
-    throw ConfigError({.where = "disable_pass",
+    throw ConfigError({.where = "disable_passes",
                        .what = "no pass has this name",
                        .got = "'" + name + "'",
                        .expected = "one of " + join(known, ", "),
