@@ -35,7 +35,7 @@ seed: 11
 steps: 20
 micro_batch_size: 2
 global_batch_size: 4
-save_every: 10
+save_every: 0
 validate_every: 0
 validation_samples: 2
 model: {preset: custom, dim: 48, layers: 2, heads: 2, ffn_dim: 96, text_len: 300, action_dim: 4, state_dim: 4, coder_dim: 32, num_blocks: 2}

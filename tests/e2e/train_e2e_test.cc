@@ -90,21 +90,26 @@ TEST(Resume, EqualsTheUninterruptedRun) {
   }
 }
 
-// A child process that trains and is killed while it writes its third checkpoint.
-void train_until_killed_in_third_checkpoint(const std::filesystem::path& run_dir) {
+// The binary itself trains and is killed while it writes its third checkpoint. (A fork without exec
+// would inherit OpenMP's pool without its threads.)
+void train_until_killed_in_third_checkpoint(const std::filesystem::path& folder) {
+  const std::filesystem::path run_dir = folder / "killed", config = folder / "run.yaml";
+  write_file_atomic(config, train::to_yaml(e2e::config(run_dir, {"steps=40", "save_every=10"})));
+  const std::string path = config.string();
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    try {
-      e2e::run(e2e::config(run_dir, {"steps=40", "save_every=10"}));
-    } catch (...) {
-    }
-    _exit(0);
+    execl(WAM_BINARY, WAM_BINARY, "train", path.c_str(), "--quiet", nullptr);
+    _exit(127);
   }
   const std::filesystem::path temporary = run_dir / "checkpoints" / ".writing-step_00000030";
-  while (!std::filesystem::exists(temporary) && waitpid(child, nullptr, WNOHANG) == 0) {
+  int status = 0;
+  bool ended = false;
+  while (!ended && !std::filesystem::exists(temporary)) {
+    ended = waitpid(child, &status, WNOHANG) != 0;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
+  ASSERT_FALSE(ended) << "the run ended with status " << status << " before its third checkpoint";
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }
@@ -112,7 +117,7 @@ void train_until_killed_in_third_checkpoint(const std::filesystem::path& run_dir
 TEST(Resume, AfterKillInsideAThirdCheckpoint) {
   e2e::dataset();  // before the fork: both processes use it
   const TempDir folder;
-  train_until_killed_in_third_checkpoint(folder / "killed");
+  train_until_killed_in_third_checkpoint(folder.path());
   EXPECT_FALSE(std::filesystem::exists(folder / "killed" / "checkpoints" / "step_00000030"));
   e2e::run(e2e::config(folder / "killed", {"steps=40", "save_every=10"}), /*resume=*/true);
   e2e::run(e2e::config(folder / "whole", {"steps=40", "save_every=10"}));
