@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "wam/cli/commands.h"
+#include "wam/cli/usage.h"
 #include "wam/train/bench.h"
 
 namespace wam::cli {
@@ -29,7 +30,7 @@ void add_bench(CLI::App& app, int&) {
   auto args = std::make_shared<BenchArgs>();
   CLI::App* step = bench->add_subcommand("step", "A training step on random inputs");
   step->add_option("--config", args->config, "YAML file")->capture_default_str();
-  step->add_option("--steps", args->steps, "steps to time")->check(CLI::PositiveNumber)->capture_default_str();
+  step->add_option("--steps", args->steps, "steps to time")->check(check_positive)->capture_default_str();
   step->add_flag("--json", args->json, "for scripts");
   step->add_option("overrides", args->overrides, "key=value");
   step->callback([args] { run_bench(*args); });

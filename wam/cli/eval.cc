@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "wam/cli/commands.h"
+#include "wam/cli/usage.h"
 #include "wam/train/eval_report.h"
 #include "wam/train/evaluation.h"
 
@@ -30,7 +31,7 @@ void add_eval(CLI::App& app, int&) {
   command->add_option("checkpoint", args->options.checkpoint, "checkpoint folder")->required();
   command->add_option("dataset", args->options.dataset, "dataset; default: the run's own");
   command->add_option("--windows", args->options.windows, "windows to evaluate")
-      ->check(CLI::PositiveNumber)
+      ->check(check_positive)
       ->capture_default_str();
   command->add_option("--steps", args->options.sampler.steps, "steps of the sampler")
       ->check(CLI::Range(1, 1000))

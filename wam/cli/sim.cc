@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "wam/base/quote.h"
 #include "wam/cli/commands.h"
 #include "wam/cli/progress.h"
+#include "wam/cli/usage.h"
 #include "wam/sim/collect.h"
 
 namespace wam::cli {
@@ -23,11 +23,6 @@ void run_collect(const sim::CollectOptions& options) {
              options.path.string(), report.episodes, report.frames, report.tasks, report.codec);
 }
 
-// CLI11 wraps a negative number that is given for an unsigned one.
-std::string refuse_negative(const std::string& text) {
-  return text.starts_with("-") ? "got " + quote(text) + ", expected 0 or more" : "";
-}
-
 void add_collect(CLI::App& sim) {
   auto options = std::make_shared<sim::CollectOptions>();
   CLI::App* command =
@@ -35,7 +30,7 @@ void add_collect(CLI::App& sim) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     CLI::Option* option = command->add_option(name, value, help)->capture_default_str();
     if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-      option->check(refuse_negative);
+      option->check(check_not_negative);
     }
   };
   command->add_option("path", options->path, "folder of the dataset")->required();

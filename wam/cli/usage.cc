@@ -1,6 +1,7 @@
 #include "wam/cli/usage.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,16 @@ ConfigError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   }
   info.where = full_name(command);
   return ConfigError(std::move(info));
+}
+
+std::string check_positive(const std::string& text) {
+  const bool is_positive = std::strtod(text.c_str(), nullptr) > 0;
+  return is_positive ? "" : "got " + quote(text) + ", expected more than 0";
+}
+
+std::string check_not_negative(const std::string& text) {
+  const bool is_fine = !text.starts_with("-") && std::strtod(text.c_str(), nullptr) >= 0;  // no NaN
+  return is_fine ? "" : "got " + quote(text) + ", expected 0 or more";
 }
 
 }  // namespace wam::cli

@@ -4,6 +4,7 @@
 
 #include "wam/cli/commands.h"
 #include "wam/cli/progress.h"
+#include "wam/cli/usage.h"
 #include "wam/data/validate.h"
 
 namespace wam::cli {
@@ -55,7 +56,7 @@ void add_validate(CLI::App& app, int& exit_code) {
   command
       ->add_option("--timestamp-tolerance", args->options.timestamp_tolerance_s,
                    "seconds a timestamp may lie from row / fps")
-      ->check(CLI::NonNegativeNumber)
+      ->check(check_not_negative)
       ->capture_default_str();
   command->add_flag("--codes", args->codes, "list the codes of all faults and stop");
   command->callback([=, &exit_code] {
