@@ -219,6 +219,22 @@ TEST(Eval, RefusesACheckpointCutShort) {
   EXPECT_TRUE(is_refusal(result, 3, {"model.safetensors"}));
 }
 
+TEST(Eval, UsesTheStatisticsOfTheTraining) {
+  const SmallRobot robot;
+  ASSERT_TRUE(is_success(robot.train()));
+  const std::vector<std::string> arguments = {"eval",      checkpoint(robot, 2).string(),
+                                              "other: #1", "--all-episodes",
+                                              "--windows", "1",
+                                              "--steps",   "1"};
+  fs::copy(robot.dataset(), robot.folder() / "other: #1", fs::copy_options::recursive);
+  const RunResult same = run_wam(arguments, {.folder = robot.folder()});
+  EXPECT_TRUE(is_success(same));
+  data::edit_json(robot.folder() / "other: #1/meta/stats.json", [](nlohmann::json& stats) {
+    for (auto& value : stats["action"]["q99"]) value = 2 * value.get<double>();
+  });
+  EXPECT_EQ(run_wam(arguments, {.folder = robot.folder()}).out, same.out);
+}
+
 TEST(OddPictures, AreTrainedWithAWarning) {
   const SmallRobot robot;
   const RunResult result = robot.train({"picture_height=48", "picture_width=48"});

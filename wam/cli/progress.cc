@@ -15,9 +15,9 @@ ProgressLine::~ProgressLine() {
   if (drawn_) std::fputs("\r\033[K", stderr);
 }
 
-void ProgressLine::update(int64_t done, int64_t total) {
+void ProgressLine::update(int64_t done, int64_t total, const std::string& note) {
   if (!enabled_) return;
-  const std::string line = fmt::format("\r\033[K{} {}/{} {}", verb_, done, total, unit_);
+  const std::string line = fmt::format("\r\033[K{} {}/{} {}{}", verb_, done, total, unit_, note);
   std::fputs(line.c_str(), stderr);
   drawn_ = true;
 }

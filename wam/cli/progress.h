@@ -9,7 +9,7 @@ namespace wam::cli {
 
 class ProgressLine {
  public:
-  // "<verb> <done>/<total> <unit>"
+  // "<verb> <done>/<total> <unit><note>"
   ProgressLine(std::string verb, std::string unit);
   // Wipes the line, so that what follows starts at the left edge.
   ~ProgressLine();
@@ -17,7 +17,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   // One thread at a time.
-  void update(int64_t done, int64_t total);
+  void update(int64_t done, int64_t total, const std::string& note = "");
 
  private:
   std::string verb_, unit_;

@@ -155,8 +155,11 @@ void run_stats(const StatsArgs& args) {
   StatsJob job = make_job(args);
   data::NormStats stats;
   {
-    ProgressLine line("reading", "episodes (several passes)");
-    job.options.progress = [&line](int64_t done, int64_t total) { line.update(done, total); };
+    ProgressLine line("reading", "episodes");
+    job.options.progress = [&line](int64_t done, int64_t total) {
+      // Percentiles take further passes over the data.
+      line.update((done - 1) % total + 1, total, fmt::format(", pass {}", (done - 1) / total + 1));
+    };
     stats = data::compute_statistics(*job.dataset, job.slices, job.options);
   }
   print_statistics(job, stats);

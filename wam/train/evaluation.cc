@@ -23,9 +23,10 @@ class Evaluator {
  public:
   explicit Evaluator(const EvalOptions& options) : options_(options) {
     const std::filesystem::path folder = options.checkpoint;
-    std::vector<std::string> overrides;
-    if (!options.dataset.empty()) overrides.push_back("dataset.path=" + options.dataset);
-    config_ = load_config(folder / "config.yaml", overrides);
+    config_ = load_config(folder / "config.yaml", {});
+    if (!options.dataset.empty()) config_.dataset.path = options.dataset;
+    // The model knows the numbers as they were normalised in training, whatever dataset this is.
+    config_.dataset.statistics = (folder / "metadata.json").string();
     config_.global_batch_size = config_.micro_batch_size = config_.vae.sub_batch = 1;
     set_threads(config_.threads);
     model_ = resolve_model(config_);
