@@ -1,0 +1,255 @@
+#include "wam/kernels/cuda/edges.h"
+
+#include "wam/kernels/cuda/support.cuh"
+
+namespace wam::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// Place of element `at` of a patch: (channel, row, column) either order.
+struct InPatch {
+  int64_t channel, row, column;
+};
+__device__ InPatch in_patch(const Patches& p, int64_t at) {
+  if (p.channel_first) return {at / 4, at % 4 / 2, at % 2};
+  return {at % p.channels, at / p.channels / 2, at / p.channels % 2};
+}
+
+template <typename From, typename To>
+__global__ void __launch_bounds__(kThreads) patchify_kernel(Patches p, const From* x, To* y) {
+  const int64_t h = p.height / 2, w = p.width / 2, size = 4 * p.channels;
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, count = p.frames * h * w * size;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t token = i / size, frame = token / (h * w);
+    const InPatch at = in_patch(p, i % size);
+    const int64_t row = token % (h * w) / w * 2 + at.row, column = token % w * 2 + at.column;
+    y[i] = narrow<To>(
+        wide(x[((frame * p.height + row) * p.width + column) * p.channels + at.channel]));
+  }
+}
+
+template <typename From, typename To>
+__global__ void __launch_bounds__(kThreads) unpatchify_kernel(Patches p, const From* x, To* y) {
+  const int64_t h = p.height / 2, w = p.width / 2, size = 4 * p.channels;
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  const int64_t count = p.frames * p.height * p.width * p.channels;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t channel = i % p.channels, pixel = i / p.channels;
+    const int64_t column = pixel % p.width, line = pixel / p.width;
+    const int64_t row = line % p.height, frame = line / p.height;
+    if (row >= 2 * h || column >= 2 * w) {
+      y[i] = narrow<To>(0.0f);
+      continue;
+    }
+    const int64_t token = (frame * h + row / 2) * w + column / 2;
+    const int64_t at = p.channel_first ? channel * 4 + row % 2 * 2 + column % 2
+                                       : (row % 2 * 2 + column % 2) * p.channels + channel;
+    y[i] = narrow<To>(wide(x[token * size + at]));
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    timestep_embedding_kernel(const float* t, int64_t count, int64_t half, bool cos_first,
+                              float* y) {
+  const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count * half) return;
+  const int64_t row = i / half, k = i % half;
+  const double frequency = pow(10000.0, -static_cast<double>(k) / static_cast<double>(half));
+  double sine, cosine;
+  sincos(static_cast<double>(t[row]) * frequency, &sine, &cosine);
+  float* out = y + row * 2 * half;
+  out[cos_first ? k : half + k] = static_cast<float>(cosine);
+  out[cos_first ? half + k : k] = static_cast<float>(sine);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    lerp_rows_kernel(LerpRows a, const T* x, const T* noise, const float* sigma,
+                     const int32_t* index, T* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, count = a.batch * a.length * a.width;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t row = i / a.width, b = row / a.length;
+    const float s = sigma[b * a.num_rows + index[row % a.length]];
+    y[i] = narrow<T>(__fadd_rn(__fmul_rn(1.0f - s, wide(x[i])), __fmul_rn(s, wide(noise[i]))));
+  }
+}
+
+template <typename M>
+__global__ void __launch_bounds__(kThreads)
+    modulation_table_kernel(ModulationTable a, const float* e, const M* m, float* table) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, count = a.parts * a.rows * a.width;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t c = i % a.width, row = i / a.width % a.rows, part = i / a.width / a.rows;
+    table[i] = e[(row * a.parts + part) * a.width + c] + wide(m[part * a.width + c]);
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    relative_bias_kernel(const T* table, const int32_t* bucket, int64_t heads, int64_t queries,
+                         int64_t keys, float* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, count = heads * queries * keys;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t key = i % keys, query = i / keys % queries, head = i / keys / queries;
+    y[i] = wide(table[int64_t{bucket[key - query + queries - 1]} * heads + head]);
+  }
+}
+
+// Keys' cubic convolution kernel at distance x >= 0, a = -0.75.
+__device__ float cubic(float x) {
+  constexpr float a = -0.75f;
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0.0f;
+}
+struct Taps {
+  int64_t position[4];
+  float weight[4];
+};
+__device__ Taps taps_at(int64_t i, int64_t in, int64_t out, bool bicubic) {
+  const float scale = static_cast<float>(in) / static_cast<float>(out);
+  float at = __fsub_rn(__fmul_rn(scale, static_cast<float>(i) + 0.5f), 0.5f);
+  if (!bicubic && at < 0) at = 0;
+  const float floor_at = floorf(at), t = at - floor_at;
+  const int before = bicubic ? 1 : 0, count = bicubic ? 4 : 2;
+  Taps taps{};
+  for (int j = 0; j < count; ++j) {
+    const int64_t position = static_cast<int64_t>(floor_at) - before + j;
+    taps.position[j] = min(max(position, int64_t{0}), in - 1);
+    const float distance = fabsf(t - static_cast<float>(j - before));
+    taps.weight[j] = bicubic ? cubic(distance) : 1 - distance;
+  }
+  return taps;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    resize_image_kernel(ResizeImage a, const float* x, float* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  const int64_t count = a.pictures * a.out_height * a.out_width * a.channels;
+  const int taps = a.bicubic ? 4 : 2;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const int64_t c = i % a.channels, pixel = i / a.channels;
+    const int64_t column = pixel % a.out_width, line = pixel / a.out_width;
+    const int64_t row = line % a.out_height, picture = line / a.out_height;
+    const Taps rows = taps_at(row, a.height, a.out_height, a.bicubic);
+    const Taps columns = taps_at(column, a.width, a.out_width, a.bicubic);
+    float sum = 0;
+    for (int j = 0; j < taps; ++j) {
+      const float* from = x + ((picture * a.height + rows.position[j]) * a.width) * a.channels + c;
+      float along = 0;
+      for (int k = 0; k < taps; ++k)
+        along += from[columns.position[k] * a.channels] * columns.weight[k];
+      sum += along * rows.weight[j];
+    }
+    y[i] = sum;
+  }
+}
+
+// One warp a row.
+template <typename T>
+__global__ void __launch_bounds__(kThreads)
+    channel_norm_kernel(int64_t rows, int64_t channels, bool silu, const T* x, const T* gamma,
+                        T* y) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int64_t warps = int64_t{gridDim.x} * blockDim.x / kWarp;
+  for (int64_t row = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp; row < rows;
+       row += warps) {
+    const T* from = x + row * channels;
+    float square = 0;
+    for (int64_t c = lane; c < channels; c += kWarp) square += wide(from[c]) * wide(from[c]);
+    square = warp_sum(square);
+    const float factor = sqrtf(static_cast<float>(channels)) / fmaxf(sqrtf(square), 1e-12f);
+    for (int64_t c = lane; c < channels; c += kWarp) {
+      const float v = (wide(from[c]) * factor) * wide(gamma[c]);
+      y[row * channels + c] = narrow<T>(silu ? v / (1.0f + expf(-v)) : v);
+    }
+  }
+}
+
+}  // namespace
+
+void launch_patchify(const Patches& p, const void* x, void* y, cudaStream_t stream) {
+  const int64_t count = p.frames * (p.height / 2) * (p.width / 2) * 4 * p.channels;
+  if (count == 0) return;
+  dispatch_float(p.from, [&]<typename From>() {
+    dispatch_float(p.to, [&]<typename To>() {
+      patchify_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+          p, static_cast<const From*>(x), static_cast<To*>(y));
+    });
+  });
+  check_launch("patchify");
+}
+
+void launch_unpatchify(const Patches& p, const void* x, void* y, cudaStream_t stream) {
+  const int64_t count = p.frames * p.height * p.width * p.channels;
+  if (count == 0) return;
+  dispatch_float(p.from, [&]<typename From>() {
+    dispatch_float(p.to, [&]<typename To>() {
+      unpatchify_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+          p, static_cast<const From*>(x), static_cast<To*>(y));
+    });
+  });
+  check_launch("unpatchify");
+}
+
+void launch_timestep_embedding(const float* t, int64_t count, int64_t dim, bool cos_first, float* y,
+                               cudaStream_t stream) {
+  if (count == 0) return;
+  timestep_embedding_kernel<<<static_cast<unsigned>(ceil_div(count * dim / 2, kThreads)), kThreads,
+                              0, stream>>>(t, count, dim / 2, cos_first, y);
+  check_launch("timestep_embedding");
+}
+
+void launch_lerp_rows(const LerpRows& a, const void* x, const void* noise, const float* sigma,
+                      const int32_t* index, void* y, cudaStream_t stream) {
+  const int64_t count = a.batch * a.length * a.width;
+  if (count == 0) return;
+  dispatch_float(a.dtype, [&]<typename T>() {
+    lerp_rows_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+        a, static_cast<const T*>(x), static_cast<const T*>(noise), sigma, index,
+        static_cast<T*>(y));
+  });
+  check_launch("lerp_rows");
+}
+
+void launch_modulation_table(const ModulationTable& a, const float* e, const void* m, float* table,
+                             cudaStream_t stream) {
+  const int64_t count = a.parts * a.rows * a.width;
+  if (count == 0) return;
+  dispatch_float(a.m_dtype, [&]<typename M>() {
+    modulation_table_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+        a, e, static_cast<const M*>(m), table);
+  });
+  check_launch("modulation_table");
+}
+
+void launch_relative_bias(DType dtype, const void* table, const int32_t* bucket, int64_t heads,
+                          int64_t queries, int64_t keys, float* y, cudaStream_t stream) {
+  const int64_t count = heads * queries * keys;
+  if (count == 0) return;
+  dispatch_float(dtype, [&]<typename T>() {
+    relative_bias_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+        static_cast<const T*>(table), bucket, heads, queries, keys, y);
+  });
+  check_launch("relative_bias");
+}
+
+void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStream_t stream) {
+  const int64_t count = a.pictures * a.out_height * a.out_width * a.channels;
+  if (count == 0) return;
+  resize_image_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(a, x, y);
+  check_launch("resize_image");
+}
+
+void launch_channel_norm(DType dtype, int64_t rows, int64_t channels, bool silu, const void* x,
+                         const void* gamma, void* y, cudaStream_t stream) {
+  if (rows * channels == 0) return;
+  dispatch_float(dtype, [&]<typename T>() {
+    channel_norm_kernel<<<grid_for(rows, kThreads / kWarp), kThreads, 0, stream>>>(
+        rows, channels, silu, static_cast<const T*>(x), static_cast<const T*>(gamma),
+        static_cast<T*>(y));
+  });
+  check_launch("channel_norm");
+}
+
+}  // namespace wam::cuda

@@ -1,0 +1,356 @@
+#include "wam/kernels/cuda/gemm.h"
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "wam/base/error.h"
+#include "wam/base/log.h"
+#include "wam/kernels/cuda/support.h"
+
+namespace wam::cuda {
+namespace {
+
+using Algorithm = cublasLtMatmulAlgo_t;
+constexpr int kCandidates = 8;
+
+void check_lt(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw DeviceError(
+      {.where = what, .what = "cuBLASLt reports an error", .got = cublasLtGetStatusString(status)});
+}
+
+cublasLtHandle_t handle() {
+  static const cublasLtHandle_t made = [] {
+    cublasLtHandle_t h = nullptr;
+    check_lt(cublasLtCreate(&h), "cublasLtCreate");
+    return h;
+  }();
+  return made;
+}
+
+cudaDataType_t data_type(DType dtype) {
+  check_float(dtype);
+  return dtype == DType::kBF16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+std::string device_name() {
+  int device = 0;
+  cudaDeviceProp properties;
+  check(cudaGetDevice(&device), "cudaGetDevice");
+  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  return properties.name;
+}
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::string, Algorithm, std::less<>> entries;
+};
+Table& table() {
+  static Table made;
+  return made;
+}
+
+std::string header() {
+  return fmt::format("cublasLt {} on {}", cublasLtGetVersion(), device_name());
+}
+
+std::string to_hex(const Algorithm& algorithm) {
+  std::string text;
+  for (const uint64_t word : algorithm.data) text += fmt::format("{:016x}", word);
+  return text;
+}
+
+bool from_hex(std::string_view text, Algorithm& algorithm) {
+  constexpr size_t kWords = std::size(decltype(Algorithm::data){});
+  if (text.size() != kWords * 16) return false;
+  for (size_t i = 0; i < kWords; ++i) {
+    uint64_t word = 0;
+    for (const char c : text.substr(i * 16, 16)) {
+      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+      if (digit < 0) return false;
+      word = word << 4 | static_cast<uint64_t>(digit);
+    }
+    algorithm.data[i] = word;
+  }
+  return true;
+}
+
+[[noreturn]] void fail_table(size_t line, std::string_view got) {
+  throw DataError(
+      {.where = fmt::format("table of product algorithms, line {}", line),
+       .what = "the line cannot be read",
+       .got = std::string(got.substr(0, 60)),
+       .expected = "a product's key, a space, 128 hexadecimal digits",
+       .remedy = "Remove the table; the run then chooses anew, and its bits may change."});
+}
+
+// Layouts and the operation, made once.
+class Description {
+ public:
+  explicit Description(const GemmSpec& s) {
+    check_lt(cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+             "MatmulDescCreate");
+    set(CUBLASLT_MATMUL_DESC_TRANSA, s.trans_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, s.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(s.epilogue));
+    if (has_bias(s.epilogue)) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, data_type(s.in));
+    if (has_aux(s.epilogue)) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, s.m);
+    layout(&a, s.in, s.trans_a ? s.k : s.m, s.trans_a ? s.m : s.k, s.lda);
+    layout(&b, s.in, s.trans_b ? s.n : s.k, s.trans_b ? s.k : s.n, s.ldb);
+    layout(&d, s.out, s.m, s.n, s.m);
+  }
+  ~Description() {
+    cublasLtMatrixLayoutDestroy(a);
+    cublasLtMatrixLayoutDestroy(b);
+    cublasLtMatrixLayoutDestroy(d);
+    cublasLtMatmulDescDestroy(operation);
+  }
+  Description(const Description&) = delete;
+  Description& operator=(const Description&) = delete;
+
+  template <typename T>
+  void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
+    check_lt(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
+             "cublasLtMatmulDescSetAttribute");
+  }
+  static bool has_bias(GemmSpec::Epilogue e) {
+    return e == GemmSpec::Epilogue::kBias || e == GemmSpec::Epilogue::kGeluBias;
+  }
+  static bool has_aux(GemmSpec::Epilogue e) {
+    return e != GemmSpec::Epilogue::kNone && e != GemmSpec::Epilogue::kBias;
+  }
+
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+
+ private:
+  static cublasLtEpilogue_t epilogue(GemmSpec::Epilogue e) {
+    switch (e) {
+      case GemmSpec::Epilogue::kNone:
+        return CUBLASLT_EPILOGUE_DEFAULT;
+      case GemmSpec::Epilogue::kBias:
+        return CUBLASLT_EPILOGUE_BIAS;
+      case GemmSpec::Epilogue::kGelu:
+        return CUBLASLT_EPILOGUE_GELU_AUX;
+      case GemmSpec::Epilogue::kGeluBias:
+        return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+      case GemmSpec::Epilogue::kGeluGrad:
+        return CUBLASLT_EPILOGUE_DGELU;
+    }
+    return CUBLASLT_EPILOGUE_DEFAULT;
+  }
+  static void layout(cublasLtMatrixLayout_t* made, DType dtype, int64_t rows, int64_t columns,
+                     int64_t stride) {
+    check_lt(cublasLtMatrixLayoutCreate(made, data_type(dtype), static_cast<uint64_t>(rows),
+                                        static_cast<uint64_t>(columns), stride),
+             "cublasLtMatrixLayoutCreate");
+  }
+};
+
+// What addresses are sure to be a multiple of, given rows of `stride` elements in 16-byte aligned
+// buffers.
+uint32_t alignment_of(DType dtype, int64_t stride) {
+  const int64_t bytes = stride * size_bytes(dtype);
+  return static_cast<uint32_t>(std::min<int64_t>(16, bytes & -bytes));
+}
+
+std::vector<Algorithm> candidates_of(const GemmSpec& s, const Description& description) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  check_lt(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    check_lt(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value),
+             "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(kGemmWorkspace));
+  // Parts that are added up in place would be added in any order.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
+                            CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(s.in, s.lda));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(s.in, s.ldb));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(s.out, s.m));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(s.out, s.m));
+  cublasLtMatmulHeuristicResult_t found[kCandidates];
+  int count = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      handle(), description.operation, description.a, description.b, description.d, description.d,
+      preference, kCandidates, found, &count);
+  cublasLtMatmulPreferenceDestroy(preference);
+  std::vector<Algorithm> result;
+  if (status != CUBLAS_STATUS_SUCCESS) return result;
+  for (int i = 0; i < count; ++i) {
+    if (found[i].state == CUBLAS_STATUS_SUCCESS) result.push_back(found[i].algo);
+  }
+  return result;
+}
+
+double median_us(cudaStream_t stream, const auto& call) {
+  constexpr int kRepeats = 5;
+  std::array<cudaEvent_t, kRepeats + 1> events{};
+  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
+  call();
+  check(cudaEventRecord(events[0], stream), "cudaEventRecord");
+  for (int i = 0; i < kRepeats; ++i) {
+    call();
+    check(cudaEventRecord(events[static_cast<size_t>(i) + 1], stream), "cudaEventRecord");
+  }
+  check(cudaStreamSynchronize(stream), "timing a product");
+  std::array<float, kRepeats> times{};
+  for (size_t i = 0; i < kRepeats; ++i) {
+    check(cudaEventElapsedTime(&times[i], events[i], events[i + 1]), "cudaEventElapsedTime");
+  }
+  for (const cudaEvent_t event : events) cudaEventDestroy(event);
+  std::ranges::sort(times);
+  return 1e3 * static_cast<double>(times[kRepeats / 2]);
+}
+
+}  // namespace
+
+std::string GemmSpec::key() const {
+  return fmt::format("{}{}_{}x{}x{}_ld{}_{}_{}{}_e{}{}", trans_a ? 't' : 'n', trans_b ? 't' : 'n',
+                     m, n, k, lda, ldb, name(in), name(out), static_cast<int>(epilogue),
+                     accumulate ? "_acc" : "");
+}
+
+bool has_aux_epilogue(DType dtype, int64_t m) { return dtype == DType::kBF16 && m % 8 == 0; }
+
+struct Gemm::State {
+  explicit State(const GemmSpec& s) : spec(s) {
+    if (s.m == 0 || s.n == 0) return;
+    WAM_CHECK(s.k > 0) << "product with k = " << s.k;
+    description = std::make_unique<Description>(s);
+    candidates = candidates_of(s, *description);
+    plain = candidates.empty();
+    if (!plain) chosen = candidates.front();
+    WAM_CHECK(!plain || !Description::has_aux(s.epilogue)) << "no algorithm for " << s.key();
+    Table& known = table();
+    const std::lock_guard lock(known.mutex);
+    const auto found = known.entries.find(s.key());
+    if (found != known.entries.end() && usable(found->second)) chosen = found->second;
+  }
+
+  bool usable(const Algorithm& algorithm) const {
+    cublasLtMatmulHeuristicResult_t result;
+    return cublasLtMatmulAlgoCheck(handle(), description->operation, description->a, description->b,
+                                   description->d, description->d, &algorithm,
+                                   &result) == CUBLAS_STATUS_SUCCESS &&
+           result.workspaceSize <= static_cast<size_t>(kGemmWorkspace);
+  }
+
+  cublasStatus_t multiply(const Algorithm& algorithm, const GemmOperands& o,
+                          cudaStream_t stream) const {
+    if (Description::has_bias(spec.epilogue)) {
+      description->set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+    }
+    if (Description::has_aux(spec.epilogue)) {
+      description->set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, o.aux);
+    }
+    const float one = 1, beta = spec.accumulate ? 1 : 0;
+    return cublasLtMatmul(handle(), description->operation, &one, o.a, description->a, o.b,
+                          description->b, &beta, o.d, description->d, o.d, description->d,
+                          &algorithm, o.workspace, static_cast<size_t>(kGemmWorkspace), stream);
+  }
+
+  GemmSpec spec;
+  std::unique_ptr<Description> description;
+  std::vector<Algorithm> candidates;
+  Algorithm chosen{};
+  bool plain = false;
+  double best_us = 0, first_us = 0;
+};
+
+Gemm::Gemm(const GemmSpec& spec) : state_(std::make_unique<State>(spec)) {}
+Gemm::~Gemm() = default;
+Gemm::Gemm(Gemm&&) noexcept = default;
+double Gemm::best_us() const { return state_->best_us; }
+double Gemm::first_us() const { return state_->first_us; }
+const GemmSpec& Gemm::spec() const { return state_->spec; }
+
+void Gemm::run(const GemmOperands& operands, cudaStream_t stream) const {
+  const State& s = *state_;
+  if (s.spec.m == 0 || s.spec.n == 0) return;
+  if (s.plain) return launch_plain_gemm(s.spec, operands, stream);
+  check_lt(s.multiply(s.chosen, operands, stream), "cublasLtMatmul");
+}
+
+bool Gemm::tune(void* scratch, int64_t bytes, cudaStream_t stream) {
+  State& s = *state_;
+  if (s.spec.m == 0 || s.spec.n == 0 || s.plain) return true;
+  const GemmSpec& z = s.spec;
+  auto* at = static_cast<std::byte*>(scratch);
+  std::byte* const end = at + bytes;
+  const auto take = [&](int64_t size) {
+    std::byte* begin = at;
+    at += round_up(size, 256);
+    return begin;
+  };
+  GemmOperands o;
+  o.workspace = take(kGemmWorkspace);
+  o.a = take(z.m * z.k * size_bytes(z.in));
+  o.b = take(z.n * z.k * size_bytes(z.in));
+  o.d = take(z.m * z.n * size_bytes(z.out));
+  if (Description::has_aux(z.epilogue)) o.aux = take(z.m * z.n * size_bytes(z.out));
+  if (Description::has_bias(z.epilogue)) o.bias = take(z.m * 4);
+  if (at > end) return false;
+  fill_for_timing(scratch, at - static_cast<std::byte*>(scratch), stream);
+  s.best_us = 0;
+  for (size_t i = 0; i < s.candidates.size(); ++i) {
+    if (s.multiply(s.candidates[i], o, stream) != CUBLAS_STATUS_SUCCESS) continue;
+    const double us = median_us(stream, [&] { s.multiply(s.candidates[i], o, stream); });
+    if (i == 0) s.first_us = us;
+    // An equal must win clearly: noise must not decide.
+    if (s.best_us == 0 || us < 0.98 * s.best_us) {
+      s.best_us = us;
+      s.chosen = s.candidates[i];
+    }
+  }
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  known.entries[z.key()] = s.chosen;
+  return true;
+}
+
+std::string format_algorithms() {
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  std::string text = header() + "\n";
+  for (const auto& [key, algorithm] : known.entries) text += key + " " + to_hex(algorithm) + "\n";
+  return text;
+}
+
+void parse_algorithms(std::string_view text) {
+  std::map<std::string, Algorithm, std::less<>> entries;
+  size_t number = 0;
+  while (!text.empty()) {
+    const size_t stop = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, stop);
+    text.remove_prefix(std::min(stop + 1, text.size()));
+    if (++number == 1) {
+      if (line != header()) {
+        log_warn("the table of product algorithms was made for '" +
+                 std::string(line.substr(0, 100)) + "', this is '" + header() +
+                 "': not used, so bits may differ");
+        return;
+      }
+      continue;
+    }
+    const size_t space = line.find(' ');
+    Algorithm algorithm{};
+    if (space == std::string_view::npos || !from_hex(line.substr(space + 1), algorithm)) {
+      fail_table(number, line);
+    }
+    entries[std::string(line.substr(0, space))] = algorithm;
+  }
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  for (const auto& [key, algorithm] : entries) known.entries[key] = algorithm;
+}
+
+}  // namespace wam::cuda

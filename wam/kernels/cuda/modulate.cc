@@ -1,0 +1,52 @@
+#include "wam/kernels/cuda/support.h"
+#include "wam/kernels/cuda/token_norm.h"
+
+namespace wam {
+namespace {
+
+cuda::TokenSizes sizes_of(const Shape& x, const Shape& table) {
+  return {x[0], x[1], x[2], table[1]};
+}
+
+std::unique_ptr<Kernel> create(const KernelSignature& s) {
+  const cuda::TokenSizes sizes = sizes_of(s.inputs[0].shape, s.inputs[1].shape);
+  const DType dtype = s.inputs[0].dtype;
+  return cuda::make_kernel([=](const KernelIo& io) {
+    cuda::launch_token_norm_forward(dtype,
+                                    {.sizes = sizes,
+                                     .normalize = false,
+                                     .x = io.inputs[0],
+                                     .scale = io.in<float>(1),
+                                     .shift = io.in<float>(2),
+                                     .index = io.in<int32_t>(3),
+                                     .h = io.outputs[0]},
+                                    cuda::stream_of(io));
+  });
+}
+
+std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
+  const cuda::TokenSizes sizes = sizes_of(s.inputs[1].shape, s.inputs[2].shape);
+  const DType dtype = s.inputs[0].dtype;
+  return cuda::make_kernel([=](const KernelIo& io) {
+    cuda::launch_token_norm_backward(dtype,
+                                     {.sizes = sizes,
+                                      .normalize = false,
+                                      .dh = io.inputs[0],
+                                      .x = io.inputs[1],
+                                      .scale = io.in<float>(2),
+                                      .index = io.in<int32_t>(3),
+                                      .dx = io.outputs[0],
+                                      .dscale = io.out<float>(1),
+                                      .dshift = io.out<float>(2),
+                                      .workspace = io.workspace},
+                                     cuda::stream_of(io));
+  });
+}
+
+}  // namespace
+
+extern const KernelDef modulate_cuda, modulate_grad_cuda;
+const KernelDef modulate_cuda = {.op = "modulate", .create = create};
+const KernelDef modulate_grad_cuda = {.op = "modulate_grad", .create = create_grad};
+
+}  // namespace wam

@@ -1,0 +1,156 @@
+// Scratch sizes: pure functions of shapes, compiled in every build, so that plans need no GPU.
+#include "wam/kernels/cuda/workspace.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace wam::cuda {
+namespace {
+
+int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
+int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// Tokens a block adds up: few enough to fill the card, many enough to keep the partial sums small.
+int64_t chunk_of(int64_t tokens) {
+  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(tokens / 384, 1));
+  return std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(wanted)), 8, 64);
+}
+
+}  // namespace
+
+int64_t token_norm_chunk(const TokenSizes& z) { return chunk_of(z.tokens()); }
+
+int64_t token_norm_items(const TokenSizes& z) {
+  return z.length == 0 ? 0 : parts_of(z.length, token_norm_chunk(z)) + z.num_rows;
+}
+
+int64_t token_norm_workspace(const TokenSizes& z, int num_sums) {
+  const int64_t items = token_norm_items(z);
+  const auto padded = [](int64_t count) { return (count + 3) / 4 * 4; };
+  const int64_t schedule = 4 * (padded(z.length) + 3 * padded(items) + padded(z.num_rows + 1));
+  return align(schedule) + z.batch * items * num_sums * z.width * 4;
+}
+
+int64_t column_sums_parts(int64_t rows, int64_t columns) {
+  if (rows == 0 || columns == 0) return 0;
+  const int64_t wanted = std::max<int64_t>(1, 1056 / parts_of(columns, 256));
+  return std::min(wanted, parts_of(rows, 32));
+}
+
+int64_t column_sums_workspace(int64_t rows, int64_t columns) {
+  return column_sums_parts(rows, columns) * columns * 4;
+}
+
+int64_t sum_squares_workspace() { return 1056 * 8; }
+
+int64_t weighted_mse_workspace(int64_t rows) { return rows * 8; }
+
+int64_t qk_rows_chunk(int64_t rows, int64_t normed) { return chunk_of(rows * normed); }
+
+int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width) {
+  return parts_of(rows, qk_rows_chunk(rows, normed)) * normed * width * 4;
+}
+
+}  // namespace wam::cuda
+
+namespace wam {
+namespace {
+
+struct ListedOp {
+  std::string_view name;
+  bool cuda;
+};
+constexpr ListedOp kOps[] = {
+#define WAM_OP(name, stem, cpu, cuda) {#name, cuda != 0},
+#include "wam/ops/op_list.inc"
+#undef WAM_OP
+};
+
+int64_t linear_wgrad_bytes(const KernelSignature& s) {
+  if (!s.attrs.flag("bias")) return cuda::kGemmWorkspace;
+  return cuda::kGemmWorkspace +
+         cuda::column_sums_workspace(s.inputs[0].shape.num_rows(), s.inputs[0].shape[-1]);
+}
+
+// Tokens of x, and rows of the table that is input `table`.
+cuda::TokenSizes indexed(const Shape& x, const Shape& table) {
+  return {x[0], x[1], x[2], table[1]};
+}
+
+int64_t residual_norm_grad_bytes(const KernelSignature& s) {
+  const bool gate = s.attrs.text("residual") == "gate",
+             modulate = s.attrs.text("norm") == "modulate";
+  const Shape& x = s.inputs[0].shape;
+  if (!gate && !modulate) return cuda::token_norm_workspace({1, x[0] * x[1], x[2], 1}, 2);
+  const size_t table = 3 + (s.attrs.flag("dx_out") ? 1u : 0u) + (gate ? 1u : 0u);
+  return cuda::token_norm_workspace(indexed(x, s.inputs[table].shape), gate ? 3 : 2);
+}
+
+int64_t layer_norm_grad_bytes(const KernelSignature& s) {
+  const Shape& x = s.inputs[1].shape;
+  return cuda::token_norm_workspace({1, x.num_rows(), x[-1], 1}, s.attrs.flag("affine") ? 2 : 0);
+}
+
+int64_t qk_norm_rope_grad_bytes(const KernelSignature& s) {
+  const Shape& x = s.inputs[1].shape;
+  return cuda::qk_rows_workspace(x.num_rows(), s.attrs.integer("normed"),
+                                 x[2] / s.attrs.integer("parts"));
+}
+
+int64_t sum_rows_bytes(const KernelSignature& s) {
+  const int64_t columns = s.outputs[0].shape.num_elements();
+  return columns == 0
+             ? 0
+             : cuda::column_sums_workspace(s.inputs[0].shape.num_elements() / columns, columns);
+}
+
+struct Scratch {
+  std::string_view op;
+  int64_t (*bytes)(const KernelSignature&);
+};
+int64_t product_bytes(const KernelSignature&) { return cuda::kGemmWorkspace; }
+constexpr Scratch kScratch[] = {
+    // delta [B, H, Lq], as lse.
+    {"attention_grad", [](const KernelSignature& s) { return s.inputs[2].size_bytes(); }},
+    {"block_attention_grad", [](const KernelSignature& s) { return s.inputs[2].size_bytes(); }},
+    {"gate_grad",
+     [](const KernelSignature& s) {
+       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 1);
+     }},
+    {"layer_norm_grad", layer_norm_grad_bytes},
+    {"linear", product_bytes},
+    {"linear_dgrad", product_bytes},
+    {"linear_dgrad_gelu", product_bytes},
+    {"linear_gelu", product_bytes},
+    {"linear_wgrad", linear_wgrad_bytes},
+    {"modulate_grad",
+     [](const KernelSignature& s) {
+       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 2);
+     }},
+    {"qk_norm_rope_grad", qk_norm_rope_grad_bytes},
+    {"residual_norm_grad", residual_norm_grad_bytes},
+    {"rms_norm_grad",
+     [](const KernelSignature& s) {
+       return cuda::qk_rows_workspace(s.inputs[1].shape.num_rows(), 1, s.inputs[1].shape[-1]);
+     }},
+    {"sum_rows", sum_rows_bytes},
+    {"sum_squares", [](const KernelSignature&) { return cuda::sum_squares_workspace(); }},
+    {"weighted_mse",
+     [](const KernelSignature& s) {
+       return cuda::weighted_mse_workspace(s.inputs[0].shape[0] * s.inputs[0].shape[1]);
+     }},
+};
+
+}  // namespace
+
+bool has_cuda_kernel(std::string_view op) {
+  const auto found = std::ranges::lower_bound(kOps, op, {}, &ListedOp::name);
+  return found != std::end(kOps) && found->name == op && found->cuda;
+}
+
+int64_t cuda_workspace_bytes(std::string_view op, const KernelSignature& signature) {
+  const auto found = std::ranges::lower_bound(kScratch, op, {}, &Scratch::op);
+  return found != std::end(kScratch) && found->op == op ? found->bytes(signature) : 0;
+}
+
+}  // namespace wam

@@ -1,0 +1,40 @@
+// What the CUDA kernels need beside their operands: pure functions of shapes, compiled in every
+// build, so that plans for a GPU need no GPU and no CUDA.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "wam/kernels/kernel.h"
+
+namespace wam {
+
+// Whether the CUDA build has a kernel for the op.
+bool has_cuda_kernel(std::string_view op);
+// Scratch bytes of the op's CUDA kernel.
+int64_t cuda_workspace_bytes(std::string_view op, const KernelSignature& signature);
+
+}  // namespace wam
+
+namespace wam::cuda {
+
+// Rows of tokens and of the tables they index; see token_norm.h.
+struct TokenSizes {
+  int64_t batch = 1, length = 0, width = 0, num_rows = 1;
+  int64_t tokens() const { return batch * length; }
+};
+int64_t token_norm_chunk(const TokenSizes& sizes);  // tokens summed by one block
+int64_t token_norm_items(const TokenSizes& sizes);  // most blocks a sample
+int64_t token_norm_workspace(const TokenSizes& sizes, int num_sums);
+
+int64_t column_sums_parts(int64_t rows, int64_t columns);
+int64_t column_sums_workspace(int64_t rows, int64_t columns);
+int64_t sum_squares_workspace();
+int64_t weighted_mse_workspace(int64_t rows);
+int64_t qk_rows_chunk(int64_t rows, int64_t normed);
+int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width);
+
+// Bound that cuBLASLt's choice must keep to.
+inline constexpr int64_t kGemmWorkspace = int64_t{32} << 20;
+
+}  // namespace wam::cuda
