@@ -45,7 +45,7 @@ set(WAM_CUDA_GENCODE
     "-gencode=arch=compute_90a,code=sm_90a;-gencode=arch=compute_80,code=compute_80"
     CACHE STRING "nvcc's -gencode options")
 set(cuda_flags ${WAM_CUDA_GENCODE} -lineinfo -Xcompiler=-march=${WAM_ARCH}
-    -Xcompiler=-ffp-contract=off -Xcompiler=-Wall,-Wextra)
+    -Xcompiler=-ffp-contract=off -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers)
 if(WAM_WERROR)
   list(APPEND cuda_flags -Werror=all-warnings -Xcompiler=-Werror)
 endif()

@@ -22,9 +22,9 @@ double epsilon(DType dtype) {
     case DType::kF32:
       return 0x1p-24;
     case DType::kBF16:
-      return 0x1p-9;
+      return 0x1p-8;
     case DType::kF16:
-      return 0x1p-12;
+      return 0x1p-11;
     default:
       return 0;
   }
@@ -44,6 +44,8 @@ DType dtype_of(Role role, DType float_type) {
       return DType::kF16;
     case Role::kI32:
       return DType::kI32;
+    case Role::kI16:
+      return DType::kI16;
     case Role::kU8:
       return DType::kU8;
   }

@@ -23,6 +23,7 @@ enum class Role {
   kBF16,
   kF16,
   kI32,
+  kI16,
   kU8,
 };
 

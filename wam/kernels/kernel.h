@@ -56,5 +56,7 @@ struct KernelDef {
 
 // Null if the device has no kernel for the op.
 const KernelDef* find_cpu_kernel(std::string_view op);
+// Null for every op where the build has no CUDA. Scratch bytes are those of cuda/workspace.h.
+const KernelDef* find_cuda_kernel(std::string_view op);
 
 }  // namespace wam

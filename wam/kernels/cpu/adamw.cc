@@ -1,31 +1,12 @@
-#include <cmath>
-
+#include "wam/kernels/cpu/adamw_step.h"
 #include "wam/kernels/cpu/support.h"
 
 namespace wam {
 namespace {
 
-// Places in the scalars; the layout is stated in ops/adamw.h.
-enum Place { kLr, kCorrection1, kCorrection2, kClipFactor, kSkip, kWeightDecay };
-
-// A step's numbers, worked out in float64 and rounded once, as PyTorch does.
-template <typename T>
-struct Factors {
-  T clip, decay, beta2, one_minus_beta1, one_minus_beta2, root_correction2, step, eps;
-};
-
-template <typename T>
-Factors<T> make_factors(const float* scalars, double beta1, double beta2, double eps) {
-  const double lr = scalars[kLr];
-  return {.clip = static_cast<T>(scalars[kClipFactor]),
-          .decay = static_cast<T>(1 - lr * static_cast<double>(scalars[kWeightDecay])),
-          .beta2 = static_cast<T>(beta2),
-          .one_minus_beta1 = static_cast<T>(1 - beta1),
-          .one_minus_beta2 = static_cast<T>(1 - beta2),
-          .root_correction2 = static_cast<T>(std::sqrt(static_cast<double>(scalars[kCorrection2]))),
-          .step = static_cast<T>(lr / static_cast<double>(scalars[kCorrection1])),
-          .eps = static_cast<T>(eps)};
-}
+using cpu::adamw_step::Factors;
+using cpu::adamw_step::kSkip;
+using cpu::adamw_step::make_factors;
 
 template <typename T>
 void step_range(const Factors<T>& f, const KernelIo& io, int64_t begin, int64_t end) {
@@ -33,11 +14,9 @@ void step_range(const Factors<T>& f, const KernelIo& io, int64_t begin, int64_t 
   T *p_out = io.out<T>(0), *m_out = io.out<T>(1), *v_out = io.out<T>(2);
 #pragma GCC ivdep
   for (int64_t i = begin; i < end; ++i) {
-    const T g = g_in[i] * f.clip;
-    const T m = m_in[i] + f.one_minus_beta1 * (g - m_in[i]);
-    const T v = v_in[i] * f.beta2 + f.one_minus_beta2 * g * g;
-    const T denominator = std::sqrt(v) / f.root_correction2 + f.eps;
-    p_out[i] = p_in[i] * f.decay - f.step * m / denominator;
+    T p = p_in[i], m = m_in[i], v = v_in[i];
+    cpu::adamw_step::step(f, g_in[i], p, m, v);
+    p_out[i] = p;
     m_out[i] = m;
     v_out[i] = v;
   }

@@ -169,10 +169,10 @@ std::vector<Algorithm> candidates_of(const GemmSpec& s, const Description& descr
              "cublasLtMatmulPreferenceSetAttribute");
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(kGemmWorkspace));
-  // Parts that are added up in place would be added in any order.
+  // Parts of a split sum are kept in f32: in place they would be added in any order, in the
+  // output's type they would be rounded to bf16 one by one.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE |
-                            CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE));
+      static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(s.in, s.lda));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(s.in, s.ldb));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(s.out, s.m));
@@ -230,10 +230,17 @@ struct Gemm::State {
     plain = candidates.empty();
     if (!plain) chosen = candidates.front();
     WAM_CHECK(!plain || !Description::has_aux(s.epilogue)) << "no algorithm for " << s.key();
+    if (!plain) take_from_table();
+  }
+
+  // True if the table has the product and what it has can be used.
+  bool take_from_table() {
     Table& known = table();
     const std::lock_guard lock(known.mutex);
-    const auto found = known.entries.find(s.key());
-    if (found != known.entries.end() && usable(found->second)) chosen = found->second;
+    const auto found = known.entries.find(spec.key());
+    if (found == known.entries.end() || !usable(found->second)) return false;
+    chosen = found->second;
+    return true;
   }
 
   bool usable(const Algorithm& algorithm) const {
@@ -284,6 +291,7 @@ bool Gemm::tune(void* scratch, int64_t bytes, cudaStream_t stream) {
   State& s = *state_;
   if (s.spec.m == 0 || s.spec.n == 0 || s.plain) return true;
   const GemmSpec& z = s.spec;
+  if (s.take_from_table()) return true;
   auto* at = static_cast<std::byte*>(scratch);
   std::byte* const end = at + bytes;
   const auto take = [&](int64_t size) {
