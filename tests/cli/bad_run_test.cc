@@ -207,7 +207,7 @@ TEST(InitFrom, RefusesWeightsCutShort) {
 TEST(Eval, RefusesWhatIsNoCheckpoint) {
   const SmallRobot robot;
   const RunResult result = run_wam({"eval", "none"}, {.folder = robot.folder()});
-  EXPECT_TRUE(is_refusal(result, 3, {"[none", "No such file"}));
+  EXPECT_TRUE(is_refusal(result, 3, {"[none", "no checkpoint", "checkpoints/"}));
 }
 
 TEST(Eval, RefusesACheckpointCutShort) {

@@ -1,5 +1,6 @@
 #include "wam/base/philox.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -61,6 +62,14 @@ std::array<float, 4> normal_block(uint64_t seed, RandomUse use, uint64_t step, u
     result[2 * pair + 1] = static_cast<float>(radius * std::sin(angle));
   }
   return result;
+}
+
+void fill_normal(std::span<float> values, uint64_t seed, RandomUse use, uint64_t step, uint64_t index) {
+  for (size_t begin = 0; begin < values.size(); begin += 4) {
+    const auto four = normal_block(seed, use, step, index, begin / 4);
+    const auto part = values.subspan(begin);
+    std::copy_n(four.begin(), std::min<size_t>(4, part.size()), part.begin());
+  }
 }
 
 }  // namespace wam

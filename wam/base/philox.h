@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace wam {
 
@@ -73,5 +74,7 @@ class Random {
 // block e / 4, so that four neighbours cost one Philox call.
 std::array<float, 4> normal_block(uint64_t seed, RandomUse use, uint64_t step, uint64_t index,
                                   uint64_t block);
+// Elements 0 .. values.size() - 1 of that field.
+void fill_normal(std::span<float> values, uint64_t seed, RandomUse use, uint64_t step, uint64_t index);
 
 }  // namespace wam

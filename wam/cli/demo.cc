@@ -34,10 +34,9 @@ void collect(const DemoArgs& args) {
 }
 
 train::TrainResult run_training(const DemoArgs& args) {
-  std::vector<std::string> overrides = {"run_dir=" + (args.out / "train").string(),
-                                        "dataset.path=" + (args.out / "dataset").string()};
-  overrides.insert(overrides.end(), args.overrides.begin(), args.overrides.end());
-  const train::TrainConfig config = train::load_config(args.config, overrides);
+  train::TrainConfig config = train::load_config(args.config, args.overrides);
+  config.run_dir = (args.out / "train").string();
+  config.dataset.path = (args.out / "dataset").string();
   // A demo that was stopped goes on; one that was finished trains no step more.
   const bool resume = std::filesystem::exists(std::filesystem::path(config.run_dir) / "checkpoints");
   train::Trainer trainer(config, {.resume = resume, .command_line = "wam demo"});

@@ -4,7 +4,6 @@
 #include <dnnl.h>
 #include <fmt/core.h>
 #include <gnu/libc-version.h>
-#include <google/protobuf/stubs/common.h>
 #include <omp.h>
 #include <png.h>
 #include <spdlog/version.h>
@@ -76,7 +75,6 @@ std::vector<Library> text_libraries() {
           {"nlohmann-json", "",
            dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                   NLOHMANN_JSON_VERSION_PATCH)},
-          {"protobuf", "", unpacked(GOOGLE_PROTOBUF_VERSION, 1000)},
           {"fmt", "", unpacked(FMT_VERSION, 100)},
           {"spdlog", "", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
           {"CLI11", "", CLI11_VERSION},

@@ -41,10 +41,8 @@ class CpuExecutor final : public Executor {
   const Program& program() const override { return program_; }
   void synchronize() override {}
   const std::vector<StepTime>& profile() const override { return profile_; }
-  double run_seconds() const override { return run_seconds_; }
 
   void run() override {
-    const double start = now();
     for (size_t i = 0; i < steps_.size(); ++i) {
       if (options_.poison) poison(program_.steps[i]);
       const double step_start = options_.profile ? now() : 0;
@@ -54,7 +52,6 @@ class CpuExecutor final : public Executor {
       profile_[i].seconds += now() - step_start;
       ++profile_[i].runs;
     }
-    run_seconds_ += now() - start;
   }
 
   void write(std::string_view name, const HostTensor& value) override {
@@ -129,7 +126,6 @@ class CpuExecutor final : public Executor {
   ExecOptions options_;
   std::vector<BoundStep> steps_;
   std::vector<StepTime> profile_;
-  double run_seconds_ = 0;
 };
 
 class CpuDevice final : public Device {

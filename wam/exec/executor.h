@@ -55,8 +55,6 @@ class Executor {
   virtual HostTensor read(std::string_view name) = 0;
   // One entry a step of the program; empty without ExecOptions::profile.
   virtual const std::vector<StepTime>& profile() const = 0;
-  // Wall-clock seconds spent inside run() and inside kernels; CPU only (0 on GPU).
-  virtual double run_seconds() const { return 0; }
 };
 
 class Device {

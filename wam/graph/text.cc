@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "wam/base/check.h"
+#include "wam/base/hash.h"
 #include "wam/graph/op_def.h"
 
 namespace wam {
@@ -16,17 +17,10 @@ namespace {
 constexpr int64_t kMaxPrintedConstant = 64;
 constexpr std::string_view kPhases[] = {"forward", "backward", "update"};
 
-uint64_t fnv1a(const void* data, int64_t size) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (int64_t i = 0; i < size; ++i) {
-    hash = (hash ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3u;
-  }
-  return hash;
-}
-
 std::string print_constant(const HostTensor& data) {
   if (data.num_elements() > kMaxPrintedConstant) {
-    return fmt::format("#{:016x}", fnv1a(data.data(), data.size_bytes()));
+    const auto* bytes = static_cast<const std::byte*>(data.data());
+    return fmt::format("#{:016x}", hash64({bytes, static_cast<size_t>(data.size_bytes())}));
   }
   const HostTensor wide = data.to(DType::kF64);
   std::string text;

@@ -25,7 +25,7 @@ class LayoutMaker {
 
   DitLayout run() {
     layout_.length = config_.sequence_length();
-    layout_.num_rows = num_rows();
+    layout_.num_rows = num_timestep_rows(config_, timesteps_);
     add_range(0, z_.n, [](int64_t) { return 0; });
     add_noisy(0, 1);
     for (int64_t i = 0; i < z_.k; ++i) add_block(i);
@@ -38,15 +38,6 @@ class LayoutMaker {
   }
 
  private:
-  int64_t num_rows() const {
-    switch (timesteps_) {
-      case TimestepLayout::kPerBlock: return 2 + z_.k;
-      case TimestepLayout::kPerAction: return 2 + z_.k + z_.k * z_.a;
-      case TimestepLayout::kPerFrame: return 1 + config_.num_frames() + z_.k * z_.a;
-    }
-    return 0;
-  }
-
   template <typename Row>
   void add_range(int64_t begin, int64_t end, const Row& row) {
     for (int64_t i = begin; i < end; ++i) {
@@ -137,8 +128,16 @@ void append_axis(std::vector<double>& out, int64_t width, int64_t position) {
 
 }  // namespace
 
-int64_t frame_row(const DitConfig& config, TimestepLayout timesteps, int64_t frame) {
-  (void)config;
+int64_t num_timestep_rows(const DitConfig& config, TimestepLayout timesteps) {
+  switch (timesteps) {
+    case TimestepLayout::kPerBlock: return 2 + config.num_blocks;
+    case TimestepLayout::kPerAction: return 2 + config.num_blocks + config.num_actions();
+    case TimestepLayout::kPerFrame: return 1 + config.num_frames() + config.num_actions();
+  }
+  return 0;
+}
+
+int64_t frame_row(const DitConfig&, TimestepLayout timesteps, int64_t frame) {
   if (timesteps == TimestepLayout::kPerFrame) return 1 + frame;
   return frame == 0 ? 1 : 2 + (frame - 1) / 2;
 }

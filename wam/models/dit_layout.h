@@ -35,6 +35,8 @@ struct DitLayout {
 
 DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps);
 
+// T, rows of the modulation table.
+int64_t num_timestep_rows(const DitConfig& config, TimestepLayout timesteps);
 // Row of the table that holds the timestep of video frame f / of action i.
 int64_t frame_row(const DitConfig& config, TimestepLayout timesteps, int64_t frame);
 int64_t action_row(const DitConfig& config, TimestepLayout timesteps, int64_t action);

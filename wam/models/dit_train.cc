@@ -165,8 +165,7 @@ DitTrain build_dit_train(ParamUser& params, const DitConfig& config, const DitTr
 TimestepRows timestep_rows(const DitConfig& config, TimestepLayout layout,
                            std::span<const int32_t> video_ids, std::span<const int32_t> action_ids) {
   const FlowTable& table = flow_table();
-  const DitLayout rows = make_layout(config, layout);
-  std::vector<int32_t> ids(static_cast<size_t>(rows.num_rows), -1);
+  std::vector<int32_t> ids(static_cast<size_t>(num_timestep_rows(config, layout)), -1);
   const auto set = [&](int64_t row, int32_t id) {
     int32_t& known = ids[static_cast<size_t>(row)];
     WAM_CHECK(id >= 0 && id < kFlowSteps && (known < 0 || known == id))

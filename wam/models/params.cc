@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "wam/base/check.h"
+#include "wam/base/hash.h"
 #include "wam/base/philox.h"
 
 namespace wam {
@@ -17,12 +18,6 @@ bool same_parts(const std::vector<ParamPart>& a, const std::vector<ParamPart>& b
   return std::ranges::equal(a, b, [](const ParamPart& x, const ParamPart& y) {
     return x.name == y.name && x.shape == y.shape;
   });
-}
-
-uint64_t hash_name(std::string_view name) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : name) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
-  return hash;
 }
 
 }  // namespace
@@ -119,7 +114,7 @@ void initialise(const ParamPart& part, uint64_t seed, std::span<float> values) {
   const int64_t count = shape.num_elements();
   const int64_t fan_in = init.fan_in != 0 ? init.fan_in : count / std::max<int64_t>(1, shape.ndim() ? shape[0] : 1);
   const int64_t fan_out = init.fan_out != 0 ? init.fan_out : (shape.ndim() ? shape[0] : 1);
-  Random random(seed, RandomUse::kWeightInit, 0, hash_name(part.name));
+  Random random(seed, RandomUse::kWeightInit, 0, hash64(part.name));
   double low = 0, high = 0;
   if (init.kind == InitKind::kXavierUniform) {
     high = init.scale * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));

@@ -9,6 +9,9 @@
 namespace wam::train {
 namespace {
 
+// About a thousand UMT5-XXL prompts of a hundred tokens; one that was dropped is encoded again.
+constexpr int64_t kMaxPromptBytes = int64_t{2} << 30;
+
 // Rows [begin, begin + count) of the first dim, sharing the storage.
 HostTensor rows_of(const HostTensor& x, int64_t begin, int64_t count) {
   std::vector<int64_t> dims(x.shape().dims().begin(), x.shape().dims().end());
@@ -124,6 +127,14 @@ const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::s
   const HostTensor all = prompt_->read("prompt");
   HostTensor kept(DType::kF32, Shape{count, all.shape()[2]});
   std::memcpy(kept.data(), all.data(), static_cast<size_t>(kept.size_bytes()));
+  while (!prompt_order_.empty() && prompt_bytes_ + kept.size_bytes() > kMaxPromptBytes) {
+    const auto oldest = prompts_.find(prompt_order_.front());
+    prompt_bytes_ -= oldest->second.size_bytes();
+    prompts_.erase(oldest);
+    prompt_order_.pop_front();
+  }
+  prompt_bytes_ += kept.size_bytes();
+  prompt_order_.push_back(ids);
   return prompts_.emplace(ids, std::move(kept)).first->second;
 }
 

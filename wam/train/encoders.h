@@ -2,7 +2,7 @@
 // prompt encoded once and kept (real tokens only) in host memory.
 #pragma once
 
-#include <functional>
+#include <deque>
 #include <map>
 
 #include "wam/train/run_plan.h"
@@ -29,7 +29,6 @@ class Encoders {
                  const std::vector<std::string>& prompts);
   // The latents alone: for measuring their statistics.
   HostTensor encode_latents(const HostTensor& frames);
-  int64_t num_prompts() const { return static_cast<int64_t>(prompts_.size()); }
 
  private:
   void run_pictures(const HostTensor& frames, Encoded& out, bool latents_only);
@@ -37,7 +36,9 @@ class Encoders {
 
   std::unique_ptr<Executor> pictures_, prompt_;
   int64_t prompt_tokens_;
-  std::map<std::vector<int32_t>, HostTensor> prompts_;  // [tokens, dim]
+  std::map<std::vector<int32_t>, HostTensor> prompts_;  // [tokens, dim], kMaxPromptBytes in all
+  std::deque<std::vector<int32_t>> prompt_order_;       // oldest first: the next to go
+  int64_t prompt_bytes_ = 0;
 };
 
 // Weights of all three from their files, or from the seed. Reports what it did in the log.

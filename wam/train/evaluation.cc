@@ -15,7 +15,6 @@
 namespace wam::train {
 namespace {
 
-constexpr uint64_t kEvalSeed = 0x6576616cULL;
 constexpr int64_t kMeanWindows = 64;     // training windows behind the mean action
 constexpr int64_t kReadoutWindows = 48;  // and behind the pixel read-out
 
@@ -23,6 +22,11 @@ class Evaluator {
  public:
   explicit Evaluator(const EvalOptions& options) : options_(options) {
     const std::filesystem::path folder = options.checkpoint;
+    if (!std::filesystem::exists(folder / "model.safetensors")) {
+      throw DataError({.where = folder.string(),
+                       .what = "is no checkpoint: it holds no model.safetensors",
+                       .remedy = "Name a folder under the run's checkpoints/."});
+    }
     config_ = load_config(folder / "config.yaml", {});
     if (!options.dataset.empty()) config_.dataset.path = options.dataset;
     // The model knows the numbers as they were normalised in training, whatever dataset this is.
@@ -100,12 +104,16 @@ class Evaluator {
     return x.reshaped(Shape(x.shape().dims().subspan(1)));
   }
 
+  static const data::Episode& episode_of(const data::SampleBuilder& builder, const data::Draw& draw) {
+    return builder.dataset().episodes()[static_cast<size_t>(draw.position)];
+  }
+
   static std::vector<std::vector<double>> true_actions(const data::SampleBuilder& builder,
+                                                       const data::Episode& episode,
+                                                       const data::EpisodeTable& table,
                                                        const data::Draw& draw) {
-    const data::Episode& episode = builder.dataset().episodes()[static_cast<size_t>(draw.position)];
-    const data::EpisodeTable table = builder.dataset().read_table(episode);
-    const std::vector<double> flat = builder.raw_actions(episode, table, draw.window.action_rows);
-    return rows_of(flat, draw.window.action_rows.size());
+    return rows_of(builder.raw_actions(episode, table, draw.window.action_rows),
+                   draw.window.action_rows.size());
   }
 
   static std::vector<std::vector<double>> rows_of(const std::vector<double>& flat, size_t rows) {
@@ -125,7 +133,10 @@ class Evaluator {
     int64_t rows = 0;
     for (int64_t i = 0; i < std::max(kMeanWindows, kReadoutWindows); ++i) {
       if (i < kMeanWindows) {
-        for (const auto& action : true_actions(*data_.train_builder, data_.train->draw(i, 0))) {
+        const data::Draw draw = data_.train->draw(i, 0);
+        const data::Episode& episode = episode_of(*data_.train_builder, draw);
+        const data::EpisodeTable table = data_.dataset->read_table(episode);
+        for (const auto& action : true_actions(*data_.train_builder, episode, table, draw)) {
           for (size_t d = 0; d < action.size(); ++d) result.mean_action[d] += action[d];
           ++rows;
         }
@@ -147,24 +158,24 @@ class Evaluator {
 
   void add_window(const data::DatasetSource& source, int64_t index, EvalResult& result) {
     const auto worker = source.make_worker();
-    const data::Draw draw = source.draw(0, index);
-    const data::Sample sample = source.load(0, index, *worker);
+    const data::Draw draw = source.draw(index, 0);
+    const data::Sample sample = source.load(index, 0, *worker);
     const Encoded encoded = encode(sample);
     const OpenLoopPrediction prediction = loop_->run(encoded, sample.state, static_cast<uint64_t>(index));
     const data::SampleBuilder& builder = *data_.validation_builder;
-    const auto truth = true_actions(builder, draw);
-    const auto predicted = decode_actions(builder, draw, prediction.action);
+    const data::Episode& episode = episode_of(builder, draw);
+    const data::EpisodeTable table = builder.dataset().read_table(episode);
+    const auto truth = true_actions(builder, episode, table, draw);
+    const auto states = builder.raw_states(episode, table, draw.window.state_rows);
+    const auto predicted = decode_actions(builder.codec(), states, prediction.action);
     result.truth.insert(result.truth.end(), truth.begin(), truth.end());
     result.predicted.insert(result.predicted.end(), predicted.begin(), predicted.end());
     if (readout_ && result.strips.size() < 4) result.strips.push_back(strip(sample, prediction));
   }
 
-  std::vector<std::vector<double>> decode_actions(const data::SampleBuilder& builder, const data::Draw& draw,
-                                                  const HostTensor& encoded) {
-    const data::Episode& episode = builder.dataset().episodes()[static_cast<size_t>(draw.position)];
-    const data::EpisodeTable table = builder.dataset().read_table(episode);
-    const std::vector<double> states = builder.raw_states(episode, table, draw.window.state_rows);
-    const data::RobotCodec& codec = builder.codec();
+  std::vector<std::vector<double>> decode_actions(const data::RobotCodec& codec,
+                                                  const std::vector<double>& states,
+                                                  const HostTensor& encoded) const {
     const auto horizon = static_cast<size_t>(model_.actions_per_block);
     const auto width = static_cast<size_t>(codec.action_width()), dim = static_cast<size_t>(model_.action_dim);
     std::vector<std::vector<double>> result;

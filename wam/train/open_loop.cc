@@ -30,13 +30,6 @@ Program make_program(ParamSet& params, const DitConfig& model, const DitInferSha
   return lower(graph, target, {.input_region = "inputs.open_loop"});
 }
 
-void fill_normal(std::span<float> out, uint64_t seed, uint64_t step, uint64_t index) {
-  for (size_t i = 0; i < out.size(); i += 4) {
-    const auto four = normal_block(seed, RandomUse::kSampler, step, index, i / 4);
-    std::copy_n(four.begin(), std::min<size_t>(4, out.size() - i), out.begin() + static_cast<int64_t>(i));
-  }
-}
-
 HostTensor filled(const Shape& shape, float value) {
   HostTensor tensor(DType::kF32, shape);
   std::ranges::fill(tensor.as<float>(), value);
@@ -118,8 +111,8 @@ void OpenLoop::predict_block(int64_t block, const HostTensor& state, uint64_t in
   const Shape action_shape{1, actions, model_.action_dim};
   std::vector<float> video(static_cast<size_t>(video_shape.num_elements()));
   std::vector<float> action(static_cast<size_t>(action_shape.num_elements()));
-  fill_normal(video, options_.seed, static_cast<uint64_t>(2 * block), index);
-  fill_normal(action, options_.seed, static_cast<uint64_t>(2 * block + 1), index);
+  fill_normal(video, options_.seed, RandomUse::kSampler, static_cast<uint64_t>(2 * block), index);
+  fill_normal(action, options_.seed, RandomUse::kSampler, static_cast<uint64_t>(2 * block + 1), index);
   UnipcSampler video_sampler(options_.steps), action_sampler(options_.steps);
   HostTensor own_state(DType::kF32, Shape{1, 1, model_.state_dim});
   std::copy_n(state.as<float>().begin() + block * model_.state_dim, model_.state_dim,

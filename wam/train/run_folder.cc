@@ -25,7 +25,7 @@ std::string machine_json() {
 
 }  // namespace
 
-std::string version_text() { return "0.1.0"; }
+std::string version_text() { return WAM_VERSION; }
 
 RunFolder::RunFolder(const TrainConfig& config, bool resume) : path_(config.run_dir) {
   std::error_code error;

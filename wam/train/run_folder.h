@@ -28,7 +28,7 @@ class RunFolder {
   int lock_ = -1;
 };
 
-// "0.1.0" and what is compiled in.
+// The project's version, "0.1.0".
 std::string version_text();
 
 }  // namespace wam::train

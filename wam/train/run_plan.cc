@@ -164,8 +164,7 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
   o.model = model;
   o.shape.batch = config.micro_batch_size;
   o.shape.text_tokens = prompt_tokens;
-  o.shape.timesteps = config.noise == NoiseOption::kDecoupled ? TimestepLayout::kPerAction
-                                                              : TimestepLayout::kPerBlock;
+  o.shape.timesteps = timestep_layout(config.noise);
   o.accumulate = config.accumulate();
   o.fuse = config.fuse;
   o.recompute = config.recompute;

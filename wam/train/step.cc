@@ -62,6 +62,10 @@ void name_losses(Graph& graph, const DitTrain& model) {
 
 }  // namespace
 
+TimestepLayout timestep_layout(NoiseOption noise) {
+  return noise == NoiseOption::kDecoupled ? TimestepLayout::kPerAction : TimestepLayout::kPerBlock;
+}
+
 std::vector<std::string> pass_names() {
   std::vector<std::string> names;
   for (const auto& list : {forward_passes(true), backward_passes(true), forward_passes(false)}) {

@@ -8,6 +8,7 @@
 
 #include "wam/exec/executor.h"
 #include "wam/models/dit_train.h"
+#include "wam/models/flow_schedule.h"
 #include "wam/models/params.h"
 #include "wam/ops/adamw.h"
 #include "wam/passes/pass.h"
@@ -18,6 +19,9 @@ namespace wam::train {
 // Regions of the plan by name.
 inline constexpr const char* kStepInputs = "inputs.step";
 inline constexpr const char* kOptimizerInputs = "inputs.optimizer";
+
+// Decoupled noise gives each action a timestep of its own.
+TimestepLayout timestep_layout(NoiseOption noise);
 
 struct StepOptions {
   DitConfig model;

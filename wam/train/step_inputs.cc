@@ -8,21 +8,13 @@
 namespace wam::train {
 namespace {
 
-// Field of standard normals of one sample, in the tensor's own element order.
-void fill_normal(std::span<float> out, RandomUse use, const DrawPlace& place, int64_t sample) {
-  for (size_t begin = 0; begin < out.size(); begin += 4) {
-    const auto four = normal_block(place.seed, use, static_cast<uint64_t>(place.step),
-                                   static_cast<uint64_t>(place.first_index + sample), begin / 4);
-    std::copy_n(four.begin(), std::min<size_t>(4, out.size() - begin), out.begin() + static_cast<int64_t>(begin));
-  }
-}
-
 HostTensor normal_like(const HostTensor& like, RandomUse use, const DrawPlace& place) {
   HostTensor noise(DType::kF32, like.shape());
   const int64_t batch = like.shape()[0];
   const auto size = static_cast<size_t>(like.num_elements() / batch);
   for (int64_t b = 0; b < batch; ++b) {
-    fill_normal(noise.as<float>().subspan(static_cast<size_t>(b) * size, size), use, place, b);
+    fill_normal(noise.as<float>().subspan(static_cast<size_t>(b) * size, size), place.seed, use,
+                static_cast<uint64_t>(place.step), static_cast<uint64_t>(place.first_index + b));
   }
   return noise;
 }
@@ -44,10 +36,11 @@ void StepInputs::write_to(Executor& executor) const {
   for (const auto& [name, value] : values) executor.write(name, value);
 }
 
-StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, NoiseOption noise,
+StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
                             const data::Batch& batch, const Encoded& encoded, const DrawPlace& place) {
+  const TimestepLayout layout = timestep_layout(noise);
   const int64_t size = encoded.latents.shape()[0];
-  const int64_t rows = make_layout(model, layout).num_rows, actions = model.num_actions();
+  const int64_t rows = num_timestep_rows(model, layout), actions = model.num_actions();
   HostTensor timesteps(DType::kF32, Shape{size, rows}), sigmas(DType::kF32, Shape{size, rows}),
       weights(DType::kF32, Shape{size, rows}), frame_weights(DType::kF32, Shape{size, model.num_frames()}),
       action_times(DType::kF32, Shape{size, actions});

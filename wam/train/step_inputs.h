@@ -20,7 +20,7 @@ struct StepInputs {
   void write_to(Executor& executor) const;
 };
 
-StepInputs make_step_inputs(const DitConfig& model, TimestepLayout layout, NoiseOption noise,
+StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
                             const data::Batch& batch, const Encoded& encoded, const DrawPlace& place);
 
 }  // namespace wam::train

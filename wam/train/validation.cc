@@ -20,12 +20,10 @@ Validation::Validation(Session& session)
                        .num_workers = c.dataset.num_workers,
                        .prefetch_batches = c.dataset.prefetch_batches},
                       session.data.validation);
-  const TimestepLayout layout =
-      c.noise == NoiseOption::kDecoupled ? TimestepLayout::kPerAction : TimestepLayout::kPerBlock;
   for (int64_t i = 0; i < batches; ++i) {
     const data::Batch batch = loader.next();
     const Encoded encoded = session.encoders->encode(batch.video, batch.token_ids, batch.prompts);
-    batches_.push_back(make_step_inputs(session.plan.model, layout, c.noise, batch, encoded,
+    batches_.push_back(make_step_inputs(session.plan.model, c.noise, batch, encoded,
                                         {kNoiseSeed, 0, i * micro}));
   }
 }
