@@ -72,6 +72,12 @@ TEST_F(Unchanged, WorkersAndPrefetch) {
   expect_same("workers", {"dataset.num_workers=3", "dataset.prefetch_batches=1"});
 }
 
+TEST_F(Unchanged, NotWhenSomethingIsWithheld) {
+  for (const std::string what : {"clean_context", "states", "instructions"}) {
+    EXPECT_NE(losses_with(what, {"withhold=[" + what + "]"}), reference()) << what;
+  }
+}
+
 TEST(Resume, EqualsTheUninterruptedRun) {
   const TempDir folder;
   e2e::run(e2e::config(folder / "whole"));

@@ -20,8 +20,8 @@ struct Letters {
 
 class LayoutMaker {
  public:
-  LayoutMaker(const DitConfig& config, TimestepLayout timesteps)
-      : config_(config), timesteps_(timesteps), z_(config) {}
+  LayoutMaker(const DitConfig& config, TimestepLayout timesteps, bool clean_context)
+      : config_(config), timesteps_(timesteps), clean_context_(clean_context), z_(config) {}
 
   DitLayout run() {
     layout_.length = config_.sequence_length();
@@ -104,13 +104,16 @@ class LayoutMaker {
     layout_.rects.push_back({z_.n, z_.n + z_.s, {{z_.n, z_.n + z_.s}}});
     for (int64_t i = 0; i < z_.k; ++i) {
       const int64_t begin = z_.block_begin(i), state = begin + 2 * z_.s + z_.a;
-      layout_.rects.push_back({begin, state, {{0, z_.clean_frame(1 + 2 * i)}, {begin, state + 1}}});
+      AttentionRect block{begin, state, {{begin, state + 1}}};
+      if (clean_context_) block.keys.insert(block.keys.begin(), {0, z_.clean_frame(1 + 2 * i)});
+      layout_.rects.push_back(std::move(block));
       layout_.rects.push_back({state, state + 1, {{state, state + 1}}});
     }
   }
 
   const DitConfig& config_;
   TimestepLayout timesteps_;
+  bool clean_context_;
   Letters z_;
   DitLayout layout_;
 };
@@ -151,9 +154,9 @@ int64_t action_row(const DitConfig& config, TimestepLayout timesteps, int64_t ac
   return 0;
 }
 
-DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps) {
+DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps, bool clean_context) {
   check(config);
-  return LayoutMaker(config, timesteps).run();
+  return LayoutMaker(config, timesteps, clean_context).run();
 }
 
 HostTensor rope_table(const std::vector<RopePosition>& positions, int64_t head_dim, DType dtype) {

@@ -33,7 +33,9 @@ struct DitLayout {
   std::vector<AttentionRect> rects;    // internal order
 };
 
-DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps);
+// Without clean_context no noisy or action token sees a clean frame: a control, to show what the
+// model makes of the past.
+DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps, bool clean_context = true);
 
 // T, rows of the modulation table.
 int64_t num_timestep_rows(const DitConfig& config, TimestepLayout timesteps);

@@ -29,7 +29,7 @@ class TrainBuilder {
         st_(rules::grad_dtype(ft_)) {}
 
   DitTrain run() {
-    result_.layout = make_layout(c_, shape_.timesteps);
+    result_.layout = make_layout(c_, shape_.timesteps, shape_.clean_context);
     declare_inputs();
     const TimeEmbedding time = embed_time(params_, c_, timesteps_);
     ValueId x = assemble_tokens();

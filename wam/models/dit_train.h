@@ -12,6 +12,7 @@ struct DitTrainShape {
   // from there on: its score gets log(text_len + 1 - Lt), which equals their sum exactly.
   int64_t text_tokens = 512;
   TimestepLayout timesteps = TimestepLayout::kPerBlock;
+  bool clean_context = true;  // as make_layout() has it
 };
 
 // Inputs the graph declares; st is the statistics type, ft the graph's floating type.

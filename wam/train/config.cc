@@ -203,6 +203,7 @@ void root_fields(Section& s, TrainConfig& c) {
   s.choice("noise", noise, kNoiseNames);
   c.noise = static_cast<NoiseOption>(noise);
   s.field("fix_draw", c.fix_draw);
+  s.field("withhold", c.withhold);
   int policy = static_cast<int>(c.recompute.policy);
   s.choice("recompute", policy, {"none", "full", "auto", "list"});
   c.recompute.policy = static_cast<RecomputePolicy>(policy);
@@ -219,7 +220,7 @@ void root_fields(Section& s, TrainConfig& c) {
 const std::vector<std::string> kRootKeys = {
     "run_dir",        "seed",             "device",         "threads",        "steps",
     "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
-    "fix_draw",       "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
+    "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
     "log_every",      "model",            "vae",            "text_encoder",   "clip",
     "dataset",        "optimizer"};
@@ -315,6 +316,16 @@ void check_run(const TrainConfig& c) {
   }
 }
 
+void check_withheld(const TrainConfig& c) {
+  for (const std::string& what : c.withhold) {
+    choose("withhold", what, {kCleanContext, kStates, kInstructions});
+    if (what != kCleanContext && c.micro_batch_size == 1) {
+      fail("withhold", "a micro-batch of one sample has no other sample's " + what + " to give it", what,
+           "micro_batch_size of at least 2", "Raise micro_batch_size.");
+    }
+  }
+}
+
 void check_numbers(const TrainConfig& c) {
   const OptimizerSection& o = c.optimizer;
   const auto demand = [](bool fine, const char* key, double value, const char* rule) {
@@ -396,9 +407,14 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
   check_run(config);
+  check_withheld(config);
   check_sizes(config);
   check_numbers(config);
   return config;
+}
+
+bool withholds(const TrainConfig& config, const std::string& what) {
+  return std::ranges::count(config.withhold, what) != 0;
 }
 
 TrainConfig load_config(const std::filesystem::path& path, const std::vector<std::string>& overrides) {

@@ -72,6 +72,7 @@ struct TrainConfig {
   int64_t picture_height = 0, picture_width = 0;  // 0: the tiled picture's own size
   NoiseOption noise = NoiseOption::kUniform;
   bool fix_draw = false;  // every step trains on the draw of step 0: for overfitting one sample
+  std::vector<std::string> withhold;  // controls: what the model must do without, see kWithholdable
   ModelSection model;
   VaeSection vae;
   TextSection text_encoder;
@@ -87,6 +88,14 @@ struct TrainConfig {
 
   int64_t accumulate() const { return global_batch_size / micro_batch_size; }
 };
+
+// What a run may withhold, to show what the others gain by it: the clean frames before a block; the
+// right states; the right instructions (each sample gets the next one's of its micro-batch, in
+// training and in validation).
+inline constexpr const char* kCleanContext = "clean_context";
+inline constexpr const char* kStates = "states";
+inline constexpr const char* kInstructions = "instructions";
+bool withholds(const TrainConfig& config, const std::string& what);
 
 // Reads and checks a file, then applies overrides ("optimizer.lr=1e-4"). Relative paths inside stay
 // relative to the working directory. Throws ConfigError with the nearest valid name.

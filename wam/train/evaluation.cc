@@ -7,6 +7,7 @@
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/log.h"
+#include "wam/base/strings.h"
 #include "wam/models/weights.h"
 #include "wam/train/checkpoint.h"
 #include "wam/train/pixel_readout.h"
@@ -28,6 +29,12 @@ class Evaluator {
                        .remedy = "Name a folder under the run's checkpoints/."});
     }
     config_ = load_config(folder / "config.yaml", {});
+    if (!config_.withhold.empty()) {
+      throw ConfigError({.where = folder.string(),
+                         .what = "was trained with something withheld, which a robot's loop cannot do",
+                         .got = "withhold: [" + join(config_.withhold, ", ") + "]",
+                         .remedy = "Compare the validation losses of such runs in their metrics.jsonl."});
+    }
     if (!options.dataset.empty()) config_.dataset.path = options.dataset;
     // The model knows the numbers as they were normalised in training, whatever dataset this is.
     config_.dataset.statistics = (folder / "metadata.json").string();

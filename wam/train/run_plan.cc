@@ -165,6 +165,7 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
   o.shape.batch = config.micro_batch_size;
   o.shape.text_tokens = prompt_tokens;
   o.shape.timesteps = timestep_layout(config.noise);
+  o.shape.clean_context = !withholds(config, kCleanContext);
   o.accumulate = config.accumulate();
   o.fuse = config.fuse;
   o.recompute = config.recompute;

@@ -1,6 +1,7 @@
 #include "wam/train/step_inputs.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "wam/base/check.h"
 #include "wam/base/philox.h"
@@ -30,15 +31,27 @@ HostTensor effective_mask(const data::Batch& batch) {
   return mask;
 }
 
+// Each sample gets what belongs to the next one of its micro-batch.
+HostTensor next_sample(const HostTensor& x) {
+  HostTensor rolled(x.dtype(), x.shape());
+  const int64_t batch = x.shape()[0], bytes = x.size_bytes() / batch;
+  auto* to = static_cast<uint8_t*>(rolled.data());
+  const auto* from = static_cast<const uint8_t*>(x.data());
+  for (int64_t b = 0; b < batch; ++b) {
+    std::memcpy(to + b * bytes, from + (b + 1) % batch * bytes, static_cast<size_t>(bytes));
+  }
+  return rolled;
+}
+
 }  // namespace
 
 void StepInputs::write_to(Executor& executor) const {
   for (const auto& [name, value] : values) executor.write(name, value);
 }
 
-StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
-                            const data::Batch& batch, const Encoded& encoded, const DrawPlace& place) {
-  const TimestepLayout layout = timestep_layout(noise);
+StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, const data::Batch& batch,
+                            const Encoded& encoded, const DrawPlace& place) {
+  const TimestepLayout layout = timestep_layout(config.noise);
   const int64_t size = encoded.latents.shape()[0];
   const int64_t rows = num_timestep_rows(model, layout), actions = model.num_actions();
   HostTensor timesteps(DType::kF32, Shape{size, rows}), sigmas(DType::kF32, Shape{size, rows}),
@@ -46,7 +59,7 @@ StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
       action_times(DType::kF32, Shape{size, actions});
   for (int64_t b = 0; b < size; ++b) {
     const TimestepIds ids = draw_timestep_ids(
-        noise, model.num_blocks, model.actions_per_block, place.seed, static_cast<uint64_t>(place.step),
+        config.noise, model.num_blocks, model.actions_per_block, place.seed, static_cast<uint64_t>(place.step),
         static_cast<uint64_t>(place.first_index + b));
     const TimestepRows r = timestep_rows(model, layout, ids.video, ids.action);
     std::ranges::copy(r.timestep, timesteps.as<float>().begin() + b * rows);
@@ -68,13 +81,13 @@ StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
                    {"action", batch.action},
                    {"action_noise", normal_like(batch.action, RandomUse::kActionNoise, place)},
                    {"action_mask", effective_mask(batch)},
-                   {"state", batch.state},
+                   {"state", withholds(config, kStates) ? next_sample(batch.state) : batch.state},
                    {"timesteps", timesteps},
                    {"sigmas", sigmas},
                    {"weights", weights},
                    {"frame_weights", frame_weights},
                    {"action_timesteps", action_times},
-                   {"context", encoded.context},
+                   {"context", withholds(config, kInstructions) ? next_sample(encoded.context) : encoded.context},
                    {"clip", encoded.clip}};
   if (model.has_y()) inputs.values.emplace_back("y", encoded.y);
   return inputs;

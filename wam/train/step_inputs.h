@@ -3,6 +3,7 @@
 #pragma once
 
 #include "wam/data/types.h"
+#include "wam/train/config.h"
 #include "wam/train/encoders.h"
 
 namespace wam::train {
@@ -20,7 +21,8 @@ struct StepInputs {
   void write_to(Executor& executor) const;
 };
 
-StepInputs make_step_inputs(const DitConfig& model, NoiseOption noise,
-                            const data::Batch& batch, const Encoded& encoded, const DrawPlace& place);
+// Uses the config's noise option, and what it withholds.
+StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, const data::Batch& batch,
+                            const Encoded& encoded, const DrawPlace& place);
 
 }  // namespace wam::train

@@ -183,7 +183,7 @@ class Trainer::Impl {
     const Encoded encoded = session_->encoders->encode(batch.video, batch.token_ids, batch.prompts);
     const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step_, micro * config_.micro_batch_size};
     const StepInputs inputs =
-        make_step_inputs(session_->plan.model, config_.noise, batch, encoded, place);
+        make_step_inputs(config_, session_->plan.model, batch, encoded, place);
     Executor& step = micro == 0 ? *first_ : *add_;
     inputs.write_to(step);
     step.run();

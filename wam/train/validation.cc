@@ -23,7 +23,7 @@ Validation::Validation(Session& session)
   for (int64_t i = 0; i < batches; ++i) {
     const data::Batch batch = loader.next();
     const Encoded encoded = session.encoders->encode(batch.video, batch.token_ids, batch.prompts);
-    batches_.push_back(make_step_inputs(session.plan.model, c.noise, batch, encoded,
+    batches_.push_back(make_step_inputs(c, session.plan.model, batch, encoded,
                                         {kNoiseSeed, 0, i * micro}));
   }
 }
