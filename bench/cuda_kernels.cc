@@ -342,7 +342,7 @@ bool check_attention(const char* label, int64_t batch, int64_t heads, int64_t d,
                            .kv_batch = keys * 2 * width};
   const auto query_tiles = cuda::AttentionTiles::of_queries(rects);
   const auto key_tiles = cuda::AttentionTiles::of_keys(rects, keys);
-  const Buffer delta = make(batch * heads * queries, 4);
+  const Buffer stats = make(batch * heads * queries, 8);
   struct Results {
     Buffer out, lse, dq, dkv;
   };
@@ -359,10 +359,9 @@ bool check_attention(const char* label, int64_t batch, int64_t heads, int64_t d,
     args.dq = r.dq->data;
     args.dk = r.dkv->data;
     args.dv = static_cast<std::byte*>(r.dkv->data) + 2 * width;
-    args.delta = static_cast<float*>(delta->data);
+    args.stats = static_cast<float2*>(stats->data);
     (hopper ? cuda::launch_hopper_attention : cuda::launch_plain_attention)(args, *query_tiles,
                                                                             g_stream);
-    cuda::launch_attention_delta(args, g_stream);
     (hopper ? cuda::launch_hopper_attention_grad : cuda::launch_plain_attention_grad)(
         args, *query_tiles, *key_tiles, g_stream);
     check(cudaStreamSynchronize(g_stream), label);

@@ -76,7 +76,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
     args.dq = io.outputs[0];
     args.dk = io.outputs[1];
     args.dv = io.out<std::byte>(1) + args.heads * args.d * size_bytes(args.dtype);
-    args.delta = static_cast<float*>(io.workspace);
+    args.stats = static_cast<float2*>(io.workspace);
     cuda::launch_attention_grad(args, *p.queries, *p.keys, cuda::stream_of(io));
   });
 }

@@ -1,7 +1,7 @@
 // Attention over tiles of queries (forward, dq) and tiles of keys (dk, dv). A tile is a run of at
 // most kAttentionTile rows that all attend, or are attended to, alike; what they see is a list of
-// ranges. Two sets of kernels: Hopper's (attention_hopper.cu: bf16, head width up to 128 in steps
-// of 8) and plain ones for everything else.
+// ranges. Two sets of kernels: Hopper's (attention_hopper.h: bf16, head width up to 128 in steps of
+// 8) and plain ones for everything else.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -17,11 +17,12 @@
 namespace wam::cuda {
 
 constexpr int64_t kAttentionTile = 128;
+constexpr int64_t kAttentionStep = 64;  // rows of the other side that are taken at once
 
 struct AttentionTile {
   int32_t begin, count;         // rows of the tile
   int32_t first_range, ranges;  // what they see
-  int32_t total;                // rows in those ranges
+  int32_t steps;                // of kAttentionStep rows, each range in whole steps
 };
 struct AttentionRange {
   int32_t begin, count;
@@ -65,7 +66,8 @@ struct AttentionArgs {
   // Gradient: dq, dk, dv with the strides of q, k, v.
   const void* dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
-  float* delta = nullptr;  // workspace [batch, heads, queries]
+  // Workspace [batch, heads, queries]: lse * log2(e), sum over channels of dout * out.
+  float2* stats = nullptr;
 };
 
 bool has_hopper_attention(DType dtype, int64_t d);
@@ -83,7 +85,4 @@ void launch_hopper_attention(const AttentionArgs& args, const AttentionTiles& qu
                              cudaStream_t stream);
 void launch_hopper_attention_grad(const AttentionArgs& args, const AttentionTiles& queries,
                                   const AttentionTiles& keys, cudaStream_t stream);
-// delta[b, h, q] = sum over channels of dout * out.
-void launch_attention_delta(const AttentionArgs& args, cudaStream_t stream);
-
 }  // namespace wam::cuda

@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   load_row(static_cast<const T*>(a.dout) + out_row, a.d, dout);
   for (int64_t c = lane; c < a.d; c += kWarp) sum[c] = 0;
   const int64_t stat = (item.batch * a.heads + item.head) * a.queries + item.row;
-  const float lse = a.lse[stat], delta = a.delta[stat];
+  const float lse = a.lse[stat], delta = a.stats[stat].y;
   for (int r = 0; r < item.tile.ranges; ++r) {
     const AttentionRange range = ranges[item.tile.first_range + r];
     for (int first = 0; first < range.count; first += kWarp) {
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
         if (head.key_bias != nullptr) s += head.key_bias[item.row];
         if (head.pair_bias != nullptr) s += head.pair_bias[query * a.keys + item.row];
         p = expf(s - a.lse[stat + query]);
-        ds = p * (dot(v, dout + query * a.heads * a.d, a.d) - a.delta[stat + query]);
+        ds = p * (dot(v, dout + query * a.heads * a.d, a.d) - a.stats[stat + query].y);
       }
       for (int64_t c = lane; c - lane < a.d; c += kWarp) {
         float part_k = 0, part_v = 0;
@@ -200,19 +200,20 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(256) attention_delta_kernel(AttentionArgs a) {
+__global__ void __launch_bounds__(256) attention_stats_kernel(AttentionArgs a) {
   const int64_t i = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   if (i >= a.batch * a.queries * a.heads) return;
-  const int64_t at = i * a.d;
   float sum = 0;
   for (int64_t c = lane; c < a.d; c += kWarp) {
-    sum += wide(static_cast<const T*>(a.dout)[at + c]) * wide(static_cast<const T*>(a.out)[at + c]);
+    sum += wide(static_cast<const T*>(a.dout)[i * a.d + c]) *
+           wide(static_cast<const T*>(a.out)[i * a.d + c]);
   }
   sum = warp_sum(sum);
   if (lane != 0) return;
   const int64_t head = i % a.heads, query = i / a.heads % a.queries, b = i / a.heads / a.queries;
-  a.delta[(b * a.heads + head) * a.queries + query] = sum;
+  const int64_t at = (b * a.heads + head) * a.queries + query;
+  a.stats[at] = {a.lse[at] * 1.4426950408889634f, sum};
 }
 
 template <typename Kernel>
@@ -244,18 +245,14 @@ void launch_plain_attention(const AttentionArgs& a, const AttentionTiles& querie
 void launch_plain_attention_grad(const AttentionArgs& a, const AttentionTiles& queries,
                                  const AttentionTiles& keys, cudaStream_t stream) {
   dispatch_float(a.dtype, [&]<typename T>() {
+    const int64_t rows = a.batch * a.queries * a.heads;
+    if (rows > 0) {
+      attention_stats_kernel<T><<<static_cast<unsigned>(ceil_div(rows, 8)), 256, 0, stream>>>(a);
+      check_launch("attention_stats");
+    }
     launch(attention_dq_kernel<T>, a, queries, 3, "attention_dq", stream);
     launch(attention_dkv_kernel<T>, a, keys, 4, "attention_dkv", stream);
   });
-}
-
-void launch_attention_delta(const AttentionArgs& a, cudaStream_t stream) {
-  const int64_t count = a.batch * a.queries * a.heads;
-  if (count == 0) return;
-  dispatch_float(a.dtype, [&]<typename T>() {
-    attention_delta_kernel<T><<<static_cast<unsigned>(ceil_div(count, 8)), 256, 0, stream>>>(a);
-  });
-  check_launch("attention_delta");
 }
 
 }  // namespace wam::cuda

@@ -7,15 +7,17 @@
 namespace wam::cuda {
 namespace {
 
-// Adds tiles of [begin, end) that see the ranges from `first_range` on. Equal parts, not a full
-// tile and a small rest.
-void add_tiles(std::vector<AttentionTile>& tiles, int64_t begin, int64_t end, size_t first_range,
-               size_t ranges, int64_t total) {
+// Adds tiles of [begin, end) that see the ranges from `first` on. Equal parts, not a full tile and
+// a small rest.
+void add_tiles(std::vector<AttentionTile>& tiles, int64_t begin, int64_t end,
+               const std::vector<AttentionRange>& ranges, size_t first) {
+  int64_t steps = 0;
+  for (size_t i = first; i < ranges.size(); ++i) steps += ceil_div(ranges[i].count, kAttentionStep);
   const int64_t parts = ceil_div(end - begin, kAttentionTile), size = ceil_div(end - begin, parts);
   for (int64_t at = begin; at < end; at += size) {
     tiles.push_back({static_cast<int32_t>(at), static_cast<int32_t>(std::min(size, end - at)),
-                     static_cast<int32_t>(first_range), static_cast<int32_t>(ranges),
-                     static_cast<int32_t>(total)});
+                     static_cast<int32_t>(first), static_cast<int32_t>(ranges.size() - first),
+                     static_cast<int32_t>(steps)});
   }
 }
 
@@ -34,7 +36,7 @@ T* upload(const std::vector<T>& list) {
 AttentionTiles::AttentionTiles(std::vector<AttentionTile> tiles,
                                const std::vector<AttentionRange>& ranges)
     : count_(static_cast<int>(tiles.size())) {
-  std::ranges::stable_sort(tiles, std::ranges::greater{}, &AttentionTile::total);
+  std::ranges::stable_sort(tiles, std::ranges::greater{}, &AttentionTile::steps);
   tiles_ = upload(tiles);
   ranges_ = upload(ranges);
 }
@@ -52,7 +54,7 @@ std::shared_ptr<AttentionTiles> AttentionTiles::of_queries(std::span<const Atten
     for (const KeyRange& range : rect.keys) {
       ranges.push_back({static_cast<int32_t>(range.begin), static_cast<int32_t>(range.size())});
     }
-    add_tiles(tiles, rect.q_begin, rect.q_end, first, rect.keys.size(), rect.num_keys());
+    add_tiles(tiles, rect.q_begin, rect.q_end, ranges, first);
   }
   return std::shared_ptr<AttentionTiles>(new AttentionTiles(std::move(tiles), ranges));
 }
@@ -70,13 +72,11 @@ std::shared_ptr<AttentionTiles> AttentionTiles::of_keys(std::span<const Attentio
   std::vector<AttentionRange> ranges;
   for (size_t i = 0; i + 1 < cuts.size(); ++i) {
     const size_t first = ranges.size();
-    int64_t total = 0;
     for (const AttentionRect& rect : rects) {
       const bool reads = std::ranges::any_of(rect.keys, [&](const KeyRange& range) {
         return range.begin <= cuts[i] && cuts[i] < range.end;
       });
       if (!reads) continue;
-      total += rect.num_queries();
       const auto begin = static_cast<int32_t>(rect.q_begin);
       const auto count = static_cast<int32_t>(rect.num_queries());
       if (ranges.size() > first && ranges.back().begin + ranges.back().count == begin) {
@@ -85,7 +85,7 @@ std::shared_ptr<AttentionTiles> AttentionTiles::of_keys(std::span<const Attentio
         ranges.push_back({begin, count});
       }
     }
-    add_tiles(tiles, cuts[i], cuts[i + 1], first, ranges.size() - first, total);
+    add_tiles(tiles, cuts[i], cuts[i + 1], ranges, first);
   }
   return std::shared_ptr<AttentionTiles>(new AttentionTiles(std::move(tiles), ranges));
 }
@@ -112,8 +112,8 @@ void launch_attention(const AttentionArgs& args, const AttentionTiles& queries,
 void launch_attention_grad(const AttentionArgs& args, const AttentionTiles& queries,
                            const AttentionTiles& keys, cudaStream_t stream) {
   if (args.batch * args.heads == 0) return;
-  launch_attention_delta(args, stream);
-  if (has_hopper_attention(args.dtype, args.d)) {
+  // Only frozen encoders have biases of pairs: their gradients may be slow.
+  if (has_hopper_attention(args.dtype, args.d) && args.pair_bias == nullptr) {
     return launch_hopper_attention_grad(args, queries, keys, stream);
   }
   launch_plain_attention_grad(args, queries, keys, stream);

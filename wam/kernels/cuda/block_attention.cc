@@ -57,7 +57,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
     args.dq = io.outputs[0];
     args.dk = io.out<std::byte>(0) + width;
     args.dv = io.out<std::byte>(0) + 2 * width;
-    args.delta = static_cast<float*>(io.workspace);
+    args.stats = static_cast<float2*>(io.workspace);
     cuda::launch_attention_grad(args, *p.queries, *p.keys, cuda::stream_of(io));
   });
 }

@@ -2,6 +2,8 @@
 // of a warpgroup. Bodies are empty elsewhere; the host never launches these kernels there.
 #pragma once
 
+#include <cuda.h>
+
 #include "wam/kernels/cuda/support.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -26,6 +28,22 @@ __device__ __forceinline__ void barrier_arrive(uint64_t* barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                : "memory");
 }
+// Arrives, and makes the barrier wait for `bytes` of copy_box as well.
+__device__ __forceinline__ void barrier_arrive_expecting(uint64_t* barrier, uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(
+                   shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+// Arrives once this thread's copies of single pieces have landed.
+__device__ __forceinline__ void barrier_arrive_after_copies(uint64_t* barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+}
+// Makes initialised barriers visible to the copy engine; a block barrier must follow.
+__device__ __forceinline__ void barriers_initialised() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 __device__ __forceinline__ bool barrier_test(uint64_t* barrier, uint32_t parity) {
   uint32_t done;
   asm volatile(
@@ -42,18 +60,37 @@ __device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity)
   }
 }
 
-// 16 bytes from global to shared memory; zeros if not `valid` (the address must be readable still).
-__device__ __forceinline__ void copy16(uint32_t to, const void* from, bool valid) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-               "r"(valid ? 16 : 0)
+// kBytes (4 or 8) from global to shared memory; zeros if not `valid` (the address must be readable
+// still).
+template <int kBytes>
+__device__ __forceinline__ void copy_piece(uint32_t to, const void* from, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes),
+               "r"(valid ? kBytes : 0)
                : "memory");
 }
-__device__ __forceinline__ void copies_commit() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
+// A box of a tensor of four dimensions, at coordinates (x, y, z, w); zeros outside of the tensor.
+__device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap* map, int x, int y, int z,
+                                         int w, uint64_t* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+      "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
 }
-template <int kPending>
-__device__ __forceinline__ void copies_wait() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+__device__ __forceinline__ uint4 load_shared16(uint32_t address) {
+  uint4 v;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
+}
+// Four 8x8 matrices of bf16; lane l gives the address of row l % 8 of matrix l / 8.
+__device__ __forceinline__ void load_matrices(uint32_t (&d)[4], uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+               : "r"(address)
+               : "memory");
 }
 // Makes this thread's writes to shared memory visible to the tensor cores.
 __device__ __forceinline__ void fence_for_products() {
@@ -84,10 +121,12 @@ __device__ __forceinline__ void take_registers() {
 // by xor with r % 8; wider matrices lie as slabs of 64 columns, `slab_bytes` apart. 1024-byte
 // aligned. As the operand whose rows run along the sum (k contiguous): slab_bytes unused. As the
 // operand whose rows are the sum's steps (k strided): slabs follow each other along n.
-__device__ __forceinline__ uint64_t descriptor(uint32_t address, uint32_t slab_bytes) {
-  constexpr uint64_t kSwizzle128 = uint64_t{1} << 62, kEightRows = uint64_t{1024 >> 4} << 32;
-  return kSwizzle128 | kEightRows | (uint64_t{(slab_bytes & 0x3ffff) >> 4} << 16) |
-         ((address & 0x3ffff) >> 4);
+// `offset`: bytes from the address, a multiple of 16; a constant costs one addition.
+__device__ __forceinline__ uint64_t descriptor(uint32_t address, uint32_t offset,
+                                               uint32_t slab_bytes) {
+  constexpr uint32_t kSwizzle128 = 1u << 30, kEightRows = 1024 >> 4;
+  const uint32_t low = (address >> 4) + ((offset >> 4) | (slab_bytes >> 4 << 16));
+  return uint64_t{kSwizzle128 | kEightRows} << 32 | low;
 }
 
 #define WAM_R8(d, i)                                                                          \
@@ -105,6 +144,18 @@ __device__ __forceinline__ void multiply_ss(float (&d)[32], uint64_t a, uint64_t
       "%32, %33, p, 1, 1, 0, 0;\n}"
       : WAM_R32(d, 0)
       : "l"(a), "l"(b), "r"(static_cast<int>(add)));
+}
+// The same with A in registers.
+__device__ __forceinline__ void multiply_rs_rows(float (&d)[32], const uint32_t (&a)[4], uint64_t b,
+                                                 bool add) {
+  asm volatile(
+      "{\n.reg .pred p;\nsetp.ne.b32 p, %37, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+      "{%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}"
+      : WAM_R32(d, 0)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
 }
 // d [64, N] += A [64, 16] B [16, N]; A in registers, B in shared memory with n contiguous.
 __device__ __forceinline__ void multiply_rs(float (&d)[32], const uint32_t (&a)[4], uint64_t b) {

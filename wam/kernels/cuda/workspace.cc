@@ -110,9 +110,9 @@ struct Scratch {
 };
 int64_t product_bytes(const KernelSignature&) { return cuda::kGemmWorkspace; }
 constexpr Scratch kScratch[] = {
-    // delta [B, H, Lq], as lse.
-    {"attention_grad", [](const KernelSignature& s) { return s.inputs[2].size_bytes(); }},
-    {"block_attention_grad", [](const KernelSignature& s) { return s.inputs[2].size_bytes(); }},
+    // Two numbers for each of lse's, [B, H, Lq].
+    {"attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
+    {"block_attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
     {"gate_grad",
      [](const KernelSignature& s) {
        return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 1);
