@@ -157,7 +157,8 @@ void bench_ffmpeg(const Dataset& dataset, const Options& options) {
     for (const Episode& episode : dataset.episodes()) {
       const auto path = wam::data::video_path(dataset.root(), info, episode.index, camera);
       if (run_ffmpeg(path.string()) != 0) {
-        throw wam::DataError({.where = path.string(), .what = "ffmpeg failed"});
+        throw wam::DataError({.where = path.string(), .what = "ffmpeg failed",
+                              .remedy = "Try it by hand on this file."});
       }
       frames += episode.length;
     }
@@ -191,7 +192,8 @@ Options parse(int argc, char** argv) {
   throw wam::ConfigError({.where = "bench_video",
                           .what = "usage",
                           .expected = "DATASET [--threads N] [--clips N] [--frames N] [--stride N] "
-                                      "[--images] [--ffmpeg], numbers above 0"});
+                                      "[--images] [--ffmpeg], numbers above 0",
+                          .remedy = "Call it like that."});
 }
 
 void run(const Options& options) {

@@ -7,6 +7,7 @@ import pathlib
 import tempfile
 import unittest
 
+import check_errors
 import check_layers
 import check_sizes
 import check_text
@@ -32,6 +33,17 @@ class TreeCase(unittest.TestCase):
         with contextlib.redirect_stdout(output):
             code = module.main([str(self.root)])
         return code, output.getvalue()
+
+
+class ErrorsTest(TreeCase):
+    def test_demands_a_remedy(self):
+        self.write("wam/a.cc", 'throw DataError({.where = w,\n .what = "bad", .remedy = "Mend it."});\n')
+        self.assertEqual(self.run_check(check_errors)[0], 0)
+        self.write("wam/b.cc", '\nthrow ConfigError({.where = w, .what = "bad"});\n')
+        code, output = self.run_check(check_errors)
+        self.assertEqual(code, 1)
+        self.assertIn("wam/b.cc:2", output)
+        self.assertNotIn("wam/a.cc", output)
 
 
 class LayersTest(TreeCase):

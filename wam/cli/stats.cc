@@ -71,7 +71,8 @@ void check_episodes(const data::Dataset& dataset, const std::vector<int64_t>& wa
                        .what = "no such episode",
                        .got = std::to_string(index),
                        .expected = fmt::format("one of the dataset's {} episodes, {} to {}",
-                                               known.size(), *known.begin(), *known.rbegin())});
+                                               known.size(), *known.begin(), *known.rbegin()),
+                       .remedy = "Choose episodes the dataset has."});
   }
 }
 

@@ -16,7 +16,8 @@ EpisodeTable Dataset::read_columns(const Episode& episode,
     if (all.text.contains(column)) table.text[column] = all.text.at(column);
     if (table.numeric.contains(column) || table.text.contains(column)) continue;
     throw DataError({.where = root().string() + ": episode " + std::to_string(episode.index),
-                     .what = "column " + quote(column) + " is missing"});
+                     .what = "column " + quote(column) + " is missing",
+                     .remedy = "Correct the key in the embodiment, or record the column."});
   }
   return table;
 }

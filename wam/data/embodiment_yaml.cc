@@ -41,7 +41,8 @@ NormMode parse_mode(const std::string& text, const std::string& where) {
   throw ConfigError({.where = where,
                      .what = "bad index range",
                      .got = "'" + std::string(text) + "'",
-                     .expected = "key, key[3], key[0:7] or key[0:3,5:]"});
+                     .expected = "key, key[3], key[0:7] or key[0:3,5:]",
+                     .remedy = "Write the range like that."});
 }
 
 // A non-negative integer; `missing` where the text is empty.
@@ -84,7 +85,10 @@ SliceSpec slice_from_map(const YAML::Node& node, std::string_view modality,
   SliceSpec slice;
   fields.read("key", key);
   if (key.empty()) {
-    throw ConfigError({.where = where, .what = "slice without a key", .expected = "key: NAME"});
+    throw ConfigError({.where = where,
+                       .what = "slice without a key",
+                       .expected = "key: NAME",
+                       .remedy = "Add the key of the slice."});
   }
   fields.read("column", slice.column);
   fields.read("indices", indices);
@@ -156,7 +160,8 @@ void read_window(const YamlFields& fields, Embodiment& e) {
     throw ConfigError({.where = "embodiment.video_in_chunk_offsets",
                        .what = "not given, and the macro stride is not a multiple of 8",
                        .got = std::to_string(e.macro_stride),
-                       .expected = "8 rows within a stride"});
+                       .expected = "8 rows within a stride",
+                       .remedy = "Give eight row offsets, one per latent pair of a block."});
   }
   for (int64_t i = 0; i < 8; ++i) e.video_in_chunk_offsets.push_back(i * e.macro_stride / 8);
 }

@@ -34,7 +34,8 @@ void check_size(ImageSize size, const std::string& where) {
                    .what = "picture size out of bounds",
                    .got = std::to_string(size.height) + "x" + std::to_string(size.width),
                    .expected = "1 to " + std::to_string(kMaxImageSide) + " a side and at most " +
-                               std::to_string(kMaxPixels) + " pixels"});
+                               std::to_string(kMaxPixels) + " pixels",
+                   .remedy = "Record smaller pictures, or repair the file."});
 }
 
 void check_pixels(std::span<const uint8_t> rgb, int64_t height, int64_t width) {

@@ -131,7 +131,8 @@ void decode_jpeg(std::span<const std::byte> bytes, const std::string& where, Ima
     throw DataError({.where = where,
                      .what = "picture has another size",
                      .got = std::to_string(found.height) + "x" + std::to_string(found.width),
-                     .expected = std::to_string(size.height) + "x" + std::to_string(size.width)});
+                     .expected = std::to_string(size.height) + "x" + std::to_string(size.width),
+                     .remedy = "Correct the size in meta/info.json, or the picture."});
   }
   require(read_rows(reader, rgb_hwc.data(), size.width * 3), reader.errors, where);
 }
@@ -151,7 +152,10 @@ std::vector<std::byte> encode_jpeg_rows(std::span<const uint8_t> rgb_hwc, ImageS
     output.assign(begin, begin + target.count);
   }
   std::free(target.bytes);
-  if (!ok) throw DataError({.what = "JPEG cannot be encoded", .got = errors.message});
+  if (!ok)
+    throw DataError({.what = "JPEG cannot be encoded",
+                     .got = errors.message,
+                     .remedy = "Check the size of the picture."});
   return output;
 }
 

@@ -134,11 +134,14 @@ void decode_png(std::span<const std::byte> bytes, const std::string& where, Imag
     throw DataError({.where = where,
                      .what = "picture has another size",
                      .got = std::to_string(found.height) + "x" + std::to_string(found.width),
-                     .expected = std::to_string(size.height) + "x" + std::to_string(size.width)});
+                     .expected = std::to_string(size.height) + "x" + std::to_string(size.width),
+                     .remedy = "Correct the size in meta/info.json, or the picture."});
   }
   require(set_transforms(reader.png, reader.info), state, where);
   if (png_get_rowbytes(reader.png, reader.info) != static_cast<size_t>(size.width) * 3) {
-    throw DataError({.where = where, .what = "PNG of an unsupported kind"});
+    throw DataError({.where = where,
+                     .what = "PNG of an unsupported kind",
+                     .remedy = "Store it as 8 or 16 bit grey, palette or RGB."});
   }
   std::vector<png_bytep> rows = row_pointers(rgb_hwc.data(), size);
   require(read_rows(reader.png, rows.data()), state, where);
@@ -157,7 +160,10 @@ std::vector<std::byte> encode_png_rows(std::span<const uint8_t> rgb_hwc, ImageSi
   std::vector<png_bytep> rows = row_pointers(const_cast<uint8_t*>(rgb_hwc.data()), size);
   const bool ok = write_rows(png, info, size, compression_level, rows.data());
   png_destroy_write_struct(&png, &info);
-  if (!ok) throw DataError({.what = "PNG cannot be encoded", .got = state.message});
+  if (!ok)
+    throw DataError({.what = "PNG cannot be encoded",
+                     .got = state.message,
+                     .remedy = "Check the size of the picture."});
   return output;
 }
 

@@ -19,7 +19,8 @@ void check(const LoaderOptions& o) {
     throw ConfigError({.where = std::string("loader.") + key,
                        .what = "value does not fit",
                        .got = std::to_string(got),
-                       .expected = expected});
+                       .expected = expected,
+                       .remedy = "Choose a value that does."});
   };
   if (o.micro_batch_size < 1) refuse("micro_batch_size", o.micro_batch_size, "at least 1");
   if (o.samples_per_step < 1 || o.samples_per_step % o.micro_batch_size != 0) {

@@ -62,7 +62,10 @@ std::vector<ModalitySlice> read_slices(const Json& root, const char* group, cons
   for (const auto& [key, json] : found->items()) {
     const std::string where = file + ": " + group + "." + quote(key);
     if (!json.is_object()) {
-      throw DataError({.where = where, .what = "entry is not an object", .got = json.dump()});
+      throw DataError({.where = where,
+                       .what = "entry is not an object",
+                       .got = json.dump(),
+                       .remedy = "Write it as an object of keys, or leave the file out."});
     }
     slices.push_back(read_slice(key, json, where, default_column, features));
   }
@@ -79,7 +82,10 @@ std::map<std::string, std::string> read_names(const Json& root, const char* grou
   for (const auto& [key, json] : found->items()) {
     const std::string where = file + ": " + group + "." + quote(key);
     if (!json.is_object()) {
-      throw DataError({.where = where, .what = "entry is not an object", .got = json.dump()});
+      throw DataError({.where = where,
+                       .what = "entry is not an object",
+                       .got = json.dump(),
+                       .remedy = "Write it as an object of keys, or leave the file out."});
     }
     names[key] = json_string(json, "original_key", where, default_key(key));
   }

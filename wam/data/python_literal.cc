@@ -371,7 +371,8 @@ std::string literal_instruction(std::string_view text) {
   if (!value.elements.empty()) return value.elements[0];
   throw DataError({.where = "instruction " + quote(text, 60),
                    .what = "an empty list, no instruction in it",
-                   .expected = "text, or a list with text"});
+                   .expected = "text, or a list with text",
+                   .remedy = "Give the row an instruction."});
 }
 
 }  // namespace wam::data

@@ -52,7 +52,8 @@ std::vector<DimNorm> dim_norms(const SliceSpec& slice, const KeyStats& stats, in
                      .what = "statistics of '" + slice.key + "' have the wrong length",
                      .got = std::to_string(length) + " and " + std::to_string(b.size()),
                      .expected = std::to_string(width) + " numbers, or " + std::to_string(horizon) +
-                                 " rows of them"});
+                                 " rows of them",
+                     .remedy = "Compute them anew with wam stats."});
   }
   std::vector<DimNorm> norms;
   for (int64_t at = dim; at < length; at += width) {
@@ -107,7 +108,8 @@ RobotCodec::RobotCodec(const Embodiment& embodiment, const NormStats& stats, int
       throw ConfigError({.where = "embodiment.relative_action_keys",
                          .what = "state and action of '" + slice.key + "' differ in width",
                          .got = std::to_string(place.count) + " and " + std::to_string(dims.size()),
-                         .expected = "the same dims of both"});
+                         .expected = "the same dims of both",
+                         .remedy = "Take the key off the list, or name ranges of one width."});
     }
     for (size_t i = 0; i < dims.size(); ++i) {
       action_names_.push_back(dim_name(slice, dims[i]));

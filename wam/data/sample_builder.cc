@@ -150,7 +150,8 @@ std::string SampleBuilder::text_at(const Episode& episode, const EpisodeTable& t
   throw DataError({.where = where(episode) + ", column " + column + ", row " + std::to_string(row),
                    .what = "not the number of a task",
                    .got = std::to_string(value),
-                   .expected = "a task_index of the dataset's meta"});
+                   .expected = "a task_index of the dataset's meta",
+                   .remedy = "Correct the column, or add the task to meta/tasks.jsonl."});
 }
 
 std::string SampleBuilder::instruction(const Episode& episode, const EpisodeTable& table,
@@ -193,7 +194,8 @@ std::vector<double> SampleBuilder::gather(const std::vector<FoundSlice>& slices,
       throw DataError({.where = where(episode) + ", column " + slice.column,
                        .what = "narrower than the slice '" + slice.key + "'",
                        .got = std::to_string(columns),
-                       .expected = "at least " + std::to_string(slice.end)});
+                       .expected = "at least " + std::to_string(slice.end),
+                       .remedy = "Correct the slice, or the shape in meta/info.json."});
     }
     const auto numbers = column.as<double>();
     for (size_t i = 0; i < rows.size(); ++i) {

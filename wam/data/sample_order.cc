@@ -19,11 +19,12 @@ void check_weights(const std::vector<double>& weights, size_t num_datasets) {
   const bool positive = std::all_of(weights.begin(), weights.end(),
                                     [](double w) { return std::isfinite(w) && w > 0; });
   if (positive && weights.size() == num_datasets && num_datasets <= SampleOrder::kRound / 4) return;
-  throw ConfigError({.where = "data.weights",
-                     .what = "weights do not fit the datasets",
-                     .got = std::to_string(weights.size()) + " weights",
-                     .expected = "one positive number for each of " + std::to_string(num_datasets) +
-                                 " datasets"});
+  throw ConfigError(
+      {.where = "data.weights",
+       .what = "weights do not fit the datasets",
+       .got = std::to_string(weights.size()) + " weights",
+       .expected = "one positive number for each of " + std::to_string(num_datasets) + " datasets",
+       .remedy = "Give every dataset a weight, or none."});
 }
 
 // Draws of a round for each dataset: at least one, in proportion, largest remainders first.

@@ -54,7 +54,8 @@ WindowSampler::WindowSampler(WindowRules rules) : rules_(std::move(rules)) {
     throw ConfigError({.where = "model.num_blocks",
                        .what = "no block in a window",
                        .got = std::to_string(rules_.num_blocks),
-                       .expected = "at least 1"});
+                       .expected = "at least 1",
+                       .remedy = "Raise it."});
   }
   WAM_CHECK(std::ssize(rules_.frame_offsets) == kFramesPerBlock && rules_.macro_stride > 0 &&
             rules_.action_horizon > 0);

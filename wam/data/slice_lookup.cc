@@ -71,14 +71,16 @@ FoundSlice entry_slice(const Dataset& dataset, const ModalitySlice& entry) {
     throw DataError({.where = (dataset.root() / "meta" / "modality.json").string(),
                      .what = "entry '" + entry.key + "' names a column that does not exist",
                      .got = "'" + entry.original_key + "'",
-                     .expected = "a numeric feature of meta/info.json"});
+                     .expected = "a numeric feature of meta/info.json",
+                     .remedy = "Correct its original_key."});
   }
   const int64_t width = column_width(*feature);
   if (entry.begin < 0 || entry.end <= entry.begin || entry.end > width) {
     throw DataError({.where = (dataset.root() / "meta" / "modality.json").string(),
                      .what = "entry '" + entry.key + "' leaves its column",
                      .got = std::to_string(entry.begin) + ":" + std::to_string(entry.end),
-                     .expected = "a range within 0:" + std::to_string(width)});
+                     .expected = "a range within 0:" + std::to_string(width),
+                     .remedy = "Correct its start and end."});
   }
   return {entry.key, entry.original_key, entry.begin, entry.end, {}};
 }
@@ -96,7 +98,8 @@ std::vector<int64_t> selected_dims(const std::vector<IndexRange>& ranges, int64_
       throw ConfigError({.where = where,
                          .what = "index range leaves the slice",
                          .got = std::to_string(range.begin) + ":" + std::to_string(end),
-                         .expected = "a range within 0:" + std::to_string(width)});
+                         .expected = "a range within 0:" + std::to_string(width),
+                         .remedy = "Name a range inside it."});
     }
     for (int64_t d = range.begin; d < end; ++d) dims.push_back(d);
   }

@@ -12,7 +12,11 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& key, const std::string& what, const std::string& got,
                          const std::string& expected) {
-  throw ConfigError({.where = "dataset." + key, .what = what, .got = got, .expected = expected});
+  throw ConfigError({.where = "dataset." + key,
+                     .what = what,
+                     .got = got,
+                     .expected = expected,
+                     .remedy = "Correct the key, or leave it out to hold nothing out."});
 }
 
 void check(const SplitOptions& o, size_t num_episodes) {

@@ -96,7 +96,10 @@ StatsByColumn sum_episode_stats(const fs::path& path) {
   for_each_line(path, [&](std::string_view line, const std::string& where) {
     const Json json = parse_json_object(line, where);
     const Json& stats = json_member(json, "stats", where);
-    if (!stats.is_object()) throw DataError({.where = where, .what = "stats are not an object"});
+    if (!stats.is_object())
+      throw DataError({.where = where,
+                       .what = "stats are not an object",
+                       .remedy = "Compute them anew with wam stats."});
     for (const auto& [column, table] : parse_columns(stats, where)) {
       sums[column].add(table, where + ": " + quote(column));
     }

@@ -90,7 +90,8 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerOptions& options) {
     throw ConfigError({.where = "max_tokens",
                        .what = "no room for a token",
                        .got = std::to_string(options.max_tokens),
-                       .expected = "at least 1"});
+                       .expected = "at least 1",
+                       .remedy = "Raise model.text_len."});
   }
   if (options.kind == "bytes") return std::make_unique<ByteTokenizer>(options.max_tokens);
   if (options.kind == "sentencepiece") {

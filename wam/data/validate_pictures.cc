@@ -229,7 +229,9 @@ void CameraCheck::check_image(const ParquetImageColumn& column, int64_t row) {
   if (!column.has_bytes(row)) {
     const fs::path file(column.path(row));
     if (file.empty())
-      throw DataError({.where = where, .what = "picture has neither bytes nor path"});
+      throw DataError({.where = where,
+                       .what = "picture has neither bytes nor path",
+                       .remedy = "Record it anew, or drop the episode."});
     require_inside(file, where);
     const MappedFile mapped(meta_.root / file);
     from_file.assign(mapped.bytes().begin(), mapped.bytes().end());

@@ -75,7 +75,10 @@ VideoFile::VideoFile(const std::filesystem::path& path)
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) throw_io_error(path, "cannot read the video", errno);
   if (!S_ISREG(status.st_mode)) {
-    throw DataError({.where = where_, .what = "not a regular file", .expected = "a video file"});
+    throw DataError({.where = where_,
+                     .what = "not a regular file",
+                     .expected = "a video file",
+                     .remedy = "Check what the template video_path of meta/info.json names."});
   }
   size_ = status.st_size;
   if (size_ > 0) return;

@@ -49,7 +49,8 @@ EncoderChoice choose_encoder(const std::string& codec) {
     throw ConfigError({.where = "video codec",
                        .what = "unknown codec",
                        .got = codec,
-                       .expected = "h264, hevc, av1, vp9 or mpeg4"});
+                       .expected = "h264, hevc, av1, vp9 or mpeg4",
+                       .remedy = "Choose one of these."});
   }
   const AVCodec* fallback = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
   if (fallback == nullptr) {
@@ -96,7 +97,8 @@ AVPixelFormat find_pixel_format(const std::string& text) {
   throw ConfigError({.where = "video pixel format",
                      .what = "FFmpeg knows no such pixel format",
                      .got = text,
-                     .expected = "a name as yuv420p, yuv444p, yuv420p10le"});
+                     .expected = "a name as yuv420p, yuv444p, yuv420p10le",
+                     .remedy = "Choose one FFmpeg lists under -pix_fmts."});
 }
 
 void check_picture_size(int width, int height, AVPixelFormat format) {
@@ -107,7 +109,8 @@ void check_picture_size(int width, int height, AVPixelFormat format) {
   throw ConfigError({.where = "video size",
                      .what = "size cannot be encoded",
                      .got = std::to_string(height) + "x" + std::to_string(width),
-                     .expected = "16 to 16384 a side, even sides with 4:2:0 colour"});
+                     .expected = "16 to 16384 a side, even sides with 4:2:0 colour",
+                     .remedy = "Choose another size."});
 }
 
 // FFmpeg writes and re-reads a named file (faststart), so this is not an AtomicFile; the name is
@@ -159,7 +162,10 @@ void VideoWriter::Impl::open_encoder(double fps, const VideoWriterOptions& optio
   check_picture_size(width, height, format);
   const AVRational rate = av_d2q(fps, 1001000);
   if (rate.num <= 0 || rate.den <= 0) {
-    throw ConfigError({.where = "video fps", .got = std::to_string(fps), .expected = "above 0"});
+    throw ConfigError({.where = "video fps",
+                       .got = std::to_string(fps),
+                       .expected = "above 0",
+                       .remedy = "Choose a positive rate."});
   }
   codec = choice.codec;
   pixel_format = options.pixel_format;

@@ -108,7 +108,8 @@ class Clip {
   throw ConfigError({.where = "clip",
                      .what = std::move(what),
                      .got = std::move(got),
-                     .expected = std::move(expected)});
+                     .expected = std::move(expected),
+                     .remedy = "Correct the clip section of the configuration."});
 }
 
 void check_divides(const char* what, int64_t whole, int64_t part) {

@@ -93,7 +93,8 @@ class TrainBuilder {
     const ValueId parts[] = {embed_patches(params_, c_, concat(b_, video, 1)),
                              encode_actions(params_, c_, noisy_action, action_timesteps_),
                              encode_states(params_, c_, cast(b_, state_, ft_))};
-    return take_rows(b_, concat(b_, parts, 1), constant_i32(b_, result_.layout.public_row, "order"));
+    return take_rows(b_, concat(b_, parts, 1),
+                     constant_i32(b_, result_.layout.public_row, "order"));
   }
 
   BlockContext make_context(ValueId projection) {
@@ -108,7 +109,8 @@ class TrainBuilder {
   }
 
   void predict(ValueId x, ValueId embedding) {
-    const ValueId noisy = take_rows(b_, x, constant_i32(b_, result_.layout.noisy_tokens, "noisy_tokens"));
+    const ValueId noisy =
+        take_rows(b_, x, constant_i32(b_, result_.layout.noisy_tokens, "noisy_tokens"));
     result_.video_pred = head(params_, c_, noisy, embedding, video_rows_);
     const ValueId actions =
         take_rows(b_, x, constant_i32(b_, result_.layout.action_tokens, "action_tokens"));
@@ -117,16 +119,16 @@ class TrainBuilder {
 
   void add_losses() {
     ScopeGuard scope(b_, {"loss", -1, Phase::kForward});
-    const ValueId target =
-        sub(b_, patchify(b_, noise_, PatchOrder::kChannelLast, st_),
-            patchify(b_, latents_, PatchOrder::kChannelLast, st_));
+    const ValueId target = sub(b_, patchify(b_, noise_, PatchOrder::kChannelLast, st_),
+                               patchify(b_, latents_, PatchOrder::kChannelLast, st_));
     const Shape video = b_.shape(target), actions = b_.shape(action_);
     result_.dynamics_loss =
         weighted_mse(b_, {result_.video_pred, target, frame_weights_, frame_of_token()},
                      1.0 / static_cast<double>(video.num_elements()));
-    result_.action_loss = weighted_mse(
-        b_, {result_.action_pred, sub(b_, action_noise_, action_), weights_, action_rows_, action_mask_},
-        1.0 / static_cast<double>(actions.num_elements()));
+    result_.action_loss = weighted_mse(b_,
+                                       {result_.action_pred, sub(b_, action_noise_, action_),
+                                        weights_, action_rows_, action_mask_},
+                                       1.0 / static_cast<double>(actions.num_elements()));
     result_.loss = add(b_, result_.dynamics_loss, result_.action_loss);
   }
 
@@ -146,7 +148,8 @@ class TrainBuilder {
   DType ft_, st_;
   DitTrain result_;
   ValueId latents_, noise_, y_, action_, action_noise_, action_mask_, state_;
-  ValueId timesteps_, action_timesteps_, sigmas_, weights_, frame_weights_, context_, clip_, video_rows_, action_rows_;
+  ValueId timesteps_, action_timesteps_, sigmas_, weights_, frame_weights_, context_, clip_,
+      video_rows_, action_rows_;
 };
 
 }  // namespace
@@ -157,13 +160,15 @@ DitTrain build_dit_train(ParamUser& params, const DitConfig& config, const DitTr
     throw ConfigError({.where = "prompt_tokens",
                        .what = "text rows out of range",
                        .got = std::to_string(shape.text_tokens),
-                       .expected = "1 to text_len = " + std::to_string(config.text_len)});
+                       .expected = "1 to text_len = " + std::to_string(config.text_len),
+                       .remedy = "Choose text_encoder.prompt_tokens in that range."});
   }
   return TrainBuilder(params, config, shape).run();
 }
 
 TimestepRows timestep_rows(const DitConfig& config, TimestepLayout layout,
-                           std::span<const int32_t> video_ids, std::span<const int32_t> action_ids) {
+                           std::span<const int32_t> video_ids,
+                           std::span<const int32_t> action_ids) {
   const FlowTable& table = flow_table();
   std::vector<int32_t> ids(static_cast<size_t>(num_timestep_rows(config, layout)), -1);
   const auto set = [&](int64_t row, int32_t id) {

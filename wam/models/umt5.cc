@@ -110,7 +110,8 @@ class Umt5 {
   throw ConfigError({.where = "umt5",
                      .what = std::move(what),
                      .got = std::move(got),
-                     .expected = std::move(expected)});
+                     .expected = std::move(expected),
+                     .remedy = "Correct the text_encoder section of the configuration."});
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ namespace {
   throw ConfigError({.where = "vae",
                      .what = std::move(what),
                      .got = std::move(got),
-                     .expected = std::move(expected)});
+                     .expected = std::move(expected),
+                     .remedy = "Correct the vae section of the configuration."});
 }
 
 void check_positive(const char* name, int64_t value) {

@@ -45,7 +45,8 @@ DType parse_dtype(std::string_view text) {
   throw ConfigError({.where = "dtype",
                      .what = "unknown element type",
                      .got = "'" + std::string(text) + "'",
-                     .expected = "one of f32, bf16, f16, f64, i64, i32, i16, i8, u8, bool"});
+                     .expected = "one of f32, bf16, f16, f64, i64, i32, i16, i8, u8, bool",
+                     .remedy = "Choose one of these."});
 }
 
 float bf16_to_float(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
@@ -61,9 +62,9 @@ float f16_to_float(uint16_t bits) {
   const uint32_t exponent = (bits >> 10) & 0x1Fu;
   const uint32_t mantissa = bits & 0x3FFu;
   if (exponent == 0x1F) return std::bit_cast<float>(sign | 0x7F800000u | mantissa << 13);
-  const float magnitude = exponent == 0
-                              ? std::ldexp(static_cast<float>(mantissa), -24)
-                              : std::ldexp(static_cast<float>(mantissa | 0x400u), static_cast<int>(exponent) - 25);
+  const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
+                                        : std::ldexp(static_cast<float>(mantissa | 0x400u),
+                                                     static_cast<int>(exponent) - 25);
   return sign ? -magnitude : magnitude;
 }
 
@@ -74,7 +75,8 @@ uint16_t float_to_f16(float value) {
   const float magnitude = std::fabs(value);
   if (magnitude >= 65520.0f) return static_cast<uint16_t>(sign | 0x7C00u);
   if (magnitude < 0x1p-14f) {
-    return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))));
+    return static_cast<uint16_t>(sign |
+                                 static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))));
   }
   const uint32_t rounded = (bits & 0x7FFFFFFFu) + 0xFFFu + ((bits >> 13) & 1u);
   return static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));

@@ -126,7 +126,8 @@ PickleValue select(const PickleDocument& document, const std::string& key,
   throw DataError({.where = where,
                    .what = "no such key in the pickle",
                    .got = quote(key),
-                   .expected = "one of " + list_of_keys(document, root)});
+                   .expected = "one of " + list_of_keys(document, root),
+                   .remedy = "Name the part of the file that holds the tensors."});
 }
 
 }  // namespace

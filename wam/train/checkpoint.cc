@@ -30,7 +30,9 @@ class PartIndex {
       for (const ParamPart& part : param.parts) index_[part.name] = {&param, &part};
     }
   }
-  std::pair<const Param*, const ParamPart*> at(const std::string& name) const { return index_.at(name); }
+  std::pair<const Param*, const ParamPart*> at(const std::string& name) const {
+    return index_.at(name);
+  }
 
  private:
   std::map<std::string, std::pair<const Param*, const ParamPart*>> index_;
@@ -42,7 +44,8 @@ WrittenFile write_states(const std::filesystem::path& path, const StateAccess& s
   std::vector<NamedType> tensors;
   for (const auto& [kind, prefix] : kinds) {
     for (const Param& param : states.params().params()) {
-      for (const ParamPart& part : param.parts) tensors.push_back({prefix + part.name, {DType::kF32, part.shape}});
+      for (const ParamPart& part : param.parts)
+        tensors.push_back({prefix + part.name, {DType::kF32, part.shape}});
     }
   }
   const auto produce = [&](const std::string& name) {
@@ -76,11 +79,12 @@ void check_hash(const std::filesystem::path& path, const std::string& expected) 
   const MappedFile file(path);
   const std::string got = hex(hash64(file.bytes()));
   if (got != expected) {
-    throw DataError({.where = path.string(),
-                     .what = "content is not what was written",
-                     .got = "hash " + got,
-                     .expected = "hash " + expected,
-                     .remedy = "The file was cut short or changed: resume from an older checkpoint."});
+    throw DataError(
+        {.where = path.string(),
+         .what = "content is not what was written",
+         .got = "hash " + got,
+         .expected = "hash " + expected,
+         .remedy = "The file was cut short or changed: resume from an older checkpoint."});
   }
 }
 
@@ -132,11 +136,15 @@ TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& s
   const TrainerState state = state_of(j, folder / kState);
   for (const auto& [name, hash] : j.at("files").items()) {
     if (name.find('/') != std::string::npos || !hash.is_string()) {
-      throw DataError({.where = (folder / kState).string(), .what = "file list is malformed", .got = name});
+      throw DataError({.where = (folder / kState).string(),
+                       .what = "file list is malformed",
+                       .got = name,
+                       .remedy = "Use an older checkpoint."});
     }
     check_hash(folder / name, hash.get<std::string>());
   }
-  load_weights(states.params(), *open_tensor_archive(folder / kModel), {}, states.writer(StateKind::kWeight));
+  load_weights(states.params(), *open_tensor_archive(folder / kModel), {},
+               states.writer(StateKind::kWeight));
   read_moments(folder / kOptimizer, states);
   return state;
 }
