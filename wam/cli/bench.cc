@@ -1,25 +1,125 @@
-// wam bench step: time of a training step by op kind, and the share outside kernels.
+// wam bench step: time of a training step by op kind, its memory, and the share outside kernels.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "wam/base/error.h"
+#include "wam/base/strings.h"
 #include "wam/cli/commands.h"
 #include "wam/cli/usage.h"
 #include "wam/train/bench.h"
+#include "wam/train/device.h"
 
 namespace wam::cli {
 namespace {
 
 struct BenchArgs {
+  std::string model;                           // 5b, 14b: published sizes; empty: the config's
   std::string config = "configs/demo.yaml";
   std::vector<std::string> overrides;
-  int64_t steps = 20;
-  bool json = false;
+  std::string device, exec = "graph", recompute, dtype, gradient_dtype;  // empty: the model's default
+  int64_t micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
+  bool no_fusion = false, no_optimizer = false, no_profile = false, plan = false, json = false;
 };
 
+[[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& expected) {
+  throw ConfigError({.where = "wam bench step",
+                     .what = "value of " + option + " is not known",
+                     .got = "'" + got + "'",
+                     .expected = expected,
+                     .remedy = "See wam bench step --help."});
+}
+
+DType parse_compute_type(const std::string& option, const std::string& text) {
+  if (text == "bf16") return DType::kBF16;
+  if (text == "f32") return DType::kF32;
+  refuse(option, text, "bf16 or f32");
+}
+
+// The published model on one GPU, in bf16; a clip of four blocks, as it is trained.
+train::StepBenchOptions published(const std::string& model) {
+  train::StepBenchOptions o{.device = "cuda", .steps = 5};
+  o.step.dtype = DType::kBF16;
+  if (model == "5b") {
+    o.step.model = dit_5b();
+    o.step.model.actions_per_block = 16;
+  } else if (model == "14b") {
+    o.step.model = dit_14b();
+    o.step.model.actions_per_block = 24;
+  } else {
+    refuse("--model", model, "5b or 14b");
+  }
+  return o;
+}
+
+RecomputeOptions parse_recompute(const std::string& text) {
+  RecomputeOptions o;
+  if (text == "none") return o;
+  o.policy = text == "full" ? RecomputePolicy::kFull
+             : text == "auto" ? RecomputePolicy::kBudget : RecomputePolicy::kList;
+  if (o.policy == RecomputePolicy::kList) o.drop = split(text, ',');
+  return o;
+}
+
+// The prompt's tokens and one row for the padding behind them.
+int64_t text_rows(int64_t prompt_tokens, int64_t text_len) { return std::min(prompt_tokens + 1, text_len); }
+
+train::StepBenchOptions options_of(const BenchArgs& args) {
+  train::StepBenchOptions o = args.model.empty()
+                                  ? train::bench_options(train::load_config(args.config, args.overrides))
+                                  : published(args.model);
+  if (!args.model.empty() && !args.overrides.empty()) {
+    refuse("key=value", args.overrides.front(), "options alone beside --model");
+  }
+  if (!args.device.empty()) o.device = args.device;
+  train::check_device_name("wam bench step --device", o.device);
+  if (args.exec != "graph" && args.exec != "stream") refuse("--exec", args.exec, "graph or stream");
+  o.exec = args.exec == "graph" ? ExecMode::kGraph : ExecMode::kStream;
+  train::StepOptions& step = o.step;
+  if (args.micro_batch > 0) step.shape.batch = args.micro_batch;
+  if (args.accumulate > 0) step.accumulate = args.accumulate;
+  if (args.layers > 0) step.model.layers = args.layers;
+  if (args.prompt_tokens >= 0) step.shape.text_tokens = text_rows(args.prompt_tokens, step.model.text_len);
+  if (!args.recompute.empty()) step.recompute = parse_recompute(args.recompute);
+  if (!args.dtype.empty()) step.dtype = parse_compute_type("--dtype", args.dtype);
+  if (!args.gradient_dtype.empty()) {
+    step.gradient_dtype = parse_compute_type("--gradient-dtype", args.gradient_dtype);
+  }
+  if (step.gradient_dtype == DType::kBF16 && step.dtype == DType::kF32) {
+    refuse("--gradient-dtype", "bf16", "f32 beside --dtype f32");
+  }
+  if (args.no_fusion) step.fuse = false;
+  if (args.steps > 0) o.steps = args.steps;
+  o.with_optimizer = !args.no_optimizer;
+  o.profile = !args.no_profile;
+  return o;
+}
+
 void run_bench(const BenchArgs& args) {
+  const train::StepBenchOptions options = options_of(args);
   const train::StepBench bench =
-      train::bench_step(train::load_config(args.config, args.overrides), args.steps);
+      args.plan ? train::plan_bench(options, train::kH200Bytes) : train::bench_step(options);
   fmt::print("{}", args.json ? train::to_json(bench) : train::describe(bench));
+}
+
+void add_options(CLI::App& step, BenchArgs& a) {
+  step.add_option("--config", a.config, "YAML file of a run")->capture_default_str();
+  step.add_option("--model", a.model, "5b or 14b: the published model, bf16 on the GPU, in place of a config");
+  step.add_option("--micro-batch-size", a.micro_batch, "samples at a time")->check(check_positive);
+  step.add_option("--accumulate", a.accumulate, "micro-batches of an optimizer step")->check(check_positive);
+  step.add_option("--recompute", a.recompute, "none, full, auto (what the memory allows), or values by name: a,b");
+  step.add_option("--exec", a.exec, "graph: captured and replayed, or stream")->capture_default_str();
+  step.add_flag("--no-fusion", a.no_fusion, "every fused op taken apart");
+  step.add_flag("--no-optimizer", a.no_optimizer, "forward and backward alone");
+  step.add_option("--layers", a.layers, "transformer blocks")->check(check_positive);
+  step.add_option("--prompt-tokens", a.prompt_tokens, "tokens of the prompts")->check(check_not_negative);
+  step.add_option("--dtype", a.dtype, "bf16 or f32");
+  step.add_option("--gradient-dtype", a.gradient_dtype, "f32 or bf16");
+  step.add_option("--device", a.device, "cpu, cuda or cuda:N");
+  step.add_option("--steps", a.steps, "steps to time")->check(check_positive);
+  step.add_flag("--no-profile", a.no_profile, "do not time each kernel");
+  step.add_flag("--plan", a.plan, "only what is known without a device, for an H200's memory");
+  step.add_flag("--json", a.json, "for scripts");
+  step.add_option("overrides", a.overrides, "key=value");
 }
 
 }  // namespace
@@ -29,10 +129,7 @@ void add_bench(CLI::App& app, int&) {
   bench->require_subcommand(1);
   auto args = std::make_shared<BenchArgs>();
   CLI::App* step = bench->add_subcommand("step", "A training step on random inputs");
-  step->add_option("--config", args->config, "YAML file")->capture_default_str();
-  step->add_option("--steps", args->steps, "steps to time")->check(check_positive)->capture_default_str();
-  step->add_flag("--json", args->json, "for scripts");
-  step->add_option("overrides", args->overrides, "key=value");
+  add_options(*step, *args);
   step->callback([args] { run_bench(*args); });
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "wam/base/check.h"
+#include "wam/exec/cpu_bf16.h"
 #include "wam/exec/cpu_memory.h"
 #include "wam/kernels/kernel.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-KernelSignature signature_of(std::vector<TensorType>& in, std::vector<TensorType>& out, const Step& step) {
-  for (const Operand& operand : step.inputs) in.push_back(operand.type);
-  for (const Operand& operand : step.outputs) out.push_back(operand.type);
-  return {in, out, step.attrs};
 }
 
 // A step with every address known.
@@ -85,11 +80,9 @@ class CpuExecutor final : public Executor {
   }
 
   BoundStep bind(const Step& step) {
-    const KernelDef* def = find_cpu_kernel(step.op);
-    WAM_CHECK(def != nullptr) << "no CPU kernel for '" << step.op << "'";
-    std::vector<TensorType> in, out;
     BoundStep bound;
-    bound.kernel = def->create(signature_of(in, out, step));
+    bound.kernel = create_cpu_kernel(step);
+    WAM_CHECK(bound.kernel != nullptr) << "no CPU kernel for '" << step.op << "'";
     for (const Operand& operand : step.inputs) bound.inputs.push_back(address(operand.at));
     for (const Operand& operand : step.outputs) bound.outputs.push_back(address(operand.at));
     if (step.workspace_bytes > 0) bound.workspace = address(step.workspace);
@@ -152,20 +145,13 @@ class CpuDevice final : public Device {
   }
 };
 
-int64_t cpu_workspace(const Step& step) {
-  const KernelDef* def = find_cpu_kernel(step.op);
-  if (def == nullptr || def->workspace_bytes == nullptr) return 0;
-  std::vector<TensorType> in, out;
-  return def->workspace_bytes(signature_of(in, out, step));
-}
-
 }  // namespace
 
 std::unique_ptr<Device> make_cpu_device() { return std::make_unique<CpuDevice>(); }
 
 const Target& cpu_target() {
   static const Target target{
-      "cpu", [](std::string_view op) { return find_cpu_kernel(op) != nullptr; }, cpu_workspace};
+      "cpu", [](std::string_view op) { return find_cpu_kernel(op) != nullptr; }, cpu_workspace_bytes};
   return target;
 }
 

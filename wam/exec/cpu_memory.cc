@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "wam/base/check.h"
+#include "wam/base/philox.h"
 
 namespace wam {
 namespace {
@@ -52,6 +54,27 @@ void CpuMemory::read_region(const std::string& region, int64_t offset, void* dat
 
 void CpuMemory::write_region(const std::string& region, int64_t offset, const void* data, int64_t size) {
   std::memcpy(checked(region, offset, size), data, static_cast<size_t>(size));
+}
+
+void CpuMemory::fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype,
+                             float low, float high, uint64_t seed) {
+  WAM_CHECK(dtype == DType::kF32 || dtype == DType::kBF16) << name(dtype);
+  std::byte* out = checked(region, offset, count * size_bytes(dtype));
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < (count + 3) / 4; ++block) {
+    const PhiloxBlock bits =
+        philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), 0, 0},
+               static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32));
+    for (int64_t e = 4 * block; e < std::min(count, 4 * block + 4); ++e) {
+      const float u = static_cast<float>(bits[static_cast<size_t>(e % 4)] >> 8) * 0x1.0p-24f;
+      const float value = low + (high - low) * u;
+      if (dtype == DType::kF32) {
+        reinterpret_cast<float*>(out)[e] = value;
+      } else {
+        reinterpret_cast<uint16_t*>(out)[e] = float_to_bf16(value);
+      }
+    }
+  }
 }
 
 void* CpuMemory::region_address(const std::string& region) { return checked(region, 0, 0); }

@@ -4,6 +4,7 @@
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
+#include "wam/kernels/cuda/fill.h"
 #include "wam/kernels/cuda/support.h"
 
 namespace wam {
@@ -67,6 +68,13 @@ void CudaMemory::write_region(const std::string& region, int64_t offset, const v
   cuda::check(cudaMemcpyAsync(to, data, static_cast<size_t>(size), cudaMemcpyHostToDevice, stream_),
               "writing a region");
   cuda::check(cudaStreamSynchronize(stream_), "writing a region");
+}
+
+void CudaMemory::fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype,
+                              float low, float high, uint64_t seed) {
+  std::byte* out = checked(region, offset, count * size_bytes(dtype));
+  cuda::launch_fill_uniform({out, count, dtype, low, high, seed}, stream_);
+  cuda::check(cudaStreamSynchronize(stream_), "filling a region");
 }
 
 void* CudaMemory::region_address(const std::string& region) { return checked(region, 0, 0); }

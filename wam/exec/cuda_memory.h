@@ -22,6 +22,8 @@ class CudaMemory final : public Memory {
   void read_region(const std::string& region, int64_t offset, void* data, int64_t size) override;
   void write_region(const std::string& region, int64_t offset, const void* data,
                     int64_t size) override;
+  void fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype, float low,
+                    float high, uint64_t seed) override;
   void* region_address(const std::string& region) override;
   void* arena_address() override { return arena_; }
   cudaStream_t stream() const { return stream_; }

@@ -23,6 +23,11 @@ class Memory {
   virtual void read_region(const std::string& region, int64_t offset, void* data, int64_t size) = 0;
   virtual void write_region(const std::string& region, int64_t offset, const void* data,
                             int64_t size) = 0;
+  // Writes `count` elements (f32 or bf16) at byte `offset` of a region, made on the device: element e
+  // is low + (high - low) u in f32, rounded to the type, with u the upper 24 bits of word e % 4 of
+  // philox({e / 4, 0, 0}, seed) over 2^24. The same numbers on every device.
+  virtual void fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype,
+                            float low, float high, uint64_t seed) = 0;
   // Device address of a region: for executors of the same device.
   virtual void* region_address(const std::string& region) = 0;
   virtual void* arena_address() = 0;

@@ -108,25 +108,32 @@ std::string moment_region(const std::string& region, int which) {
   return region + (which == 0 ? ":m" : ":v");
 }
 
-void initialise(const ParamPart& part, uint64_t seed, std::span<float> values) {
+std::string low_region(const std::string& region) { return region + ":low"; }
+
+double uniform_bound(const ParamPart& part) {
   const ParamInit& init = part.init;
   const Shape& shape = part.shape;
-  const int64_t count = shape.num_elements();
-  const int64_t fan_in = init.fan_in != 0 ? init.fan_in : count / std::max<int64_t>(1, shape.ndim() ? shape[0] : 1);
-  const int64_t fan_out = init.fan_out != 0 ? init.fan_out : (shape.ndim() ? shape[0] : 1);
-  Random random(seed, RandomUse::kWeightInit, 0, hash64(part.name));
-  double low = 0, high = 0;
-  if (init.kind == InitKind::kXavierUniform) {
-    high = init.scale * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
-  } else if (init.kind == InitKind::kUniformFanIn) {
-    high = init.scale / std::sqrt(static_cast<double>(fan_in));
+  const int64_t rows = shape.ndim() ? shape[0] : 1;
+  const int64_t fan_in = init.fan_in != 0 ? init.fan_in : shape.num_elements() / std::max<int64_t>(1, rows);
+  const int64_t fan_out = init.fan_out != 0 ? init.fan_out : rows;
+  switch (init.kind) {
+    case InitKind::kZeros:
+    case InitKind::kOnes: return 0;
+    case InitKind::kNormal: return init.scale * std::sqrt(3.0);
+    case InitKind::kXavierUniform: return init.scale * std::sqrt(6.0 / static_cast<double>(fan_in + fan_out));
+    case InitKind::kUniformFanIn: return init.scale / std::sqrt(static_cast<double>(fan_in));
   }
-  low = -high;
+  return 0;
+}
+
+void initialise(const ParamPart& part, uint64_t seed, std::span<float> values) {
+  Random random(seed, RandomUse::kWeightInit, 0, hash64(part.name));
+  const double high = uniform_bound(part), low = -high;
   for (float& value : values) {
-    switch (init.kind) {
+    switch (part.init.kind) {
       case InitKind::kZeros: value = 0; break;
       case InitKind::kOnes: value = 1; break;
-      case InitKind::kNormal: value = static_cast<float>(init.scale * random.normal()); break;
+      case InitKind::kNormal: value = static_cast<float>(part.init.scale * random.normal()); break;
       case InitKind::kXavierUniform:
       case InitKind::kUniformFanIn:
         value = static_cast<float>(low + (high - low) * random.uniform());

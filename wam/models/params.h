@@ -102,6 +102,11 @@ class ParamUser {
 // Region names of the buffers that mirror a flat buffer.
 std::string gradient_region(const std::string& region);  // "<region>:grad"
 std::string moment_region(const std::string& region, int which);  // "<region>:m", "<region>:v"
+std::string low_region(const std::string& region);  // "<region>:low", what bf16 leaves of the master
+
+// Half the width of the part's uniform distribution; for kNormal that of the same deviation, 0 for
+// the constants.
+double uniform_bound(const ParamPart& part);
 
 // Initial values of one part as float32, a pure function of (seed, name).
 void initialise(const ParamPart& part, uint64_t seed, std::span<float> values);

@@ -37,7 +37,7 @@ struct LoadReport {
 LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options,
                         const PartWriter& write);
 
-// All values from the seed.
+// All values from the seed, made by several threads; `write` is called by one at a time.
 void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write);
 
 // What base checkpoints lack of a DiT: image embedding and image keys/values (5B), action and state

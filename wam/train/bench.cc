@@ -1,17 +1,17 @@
 #include "wam/train/bench.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <map>
-#include <nlohmann/json.hpp>
 
+#include "wam/base/hash.h"
 #include "wam/base/philox.h"
-#include "wam/base/strings.h"
+#include "wam/train/device.h"
+#include "wam/train/fit.h"
 #include "wam/train/run_plan.h"
 #include "wam/train/schedule.h"
 #include "wam/train/session.h"
@@ -38,12 +38,26 @@ int64_t resident_bytes() {
 void fill_inputs(Executor& executor) {
   uint64_t index = 0;
   for (const NamedOperand& input : executor.program().inputs) {
-    HostTensor value = HostTensor::zeros(input.operand.type.dtype, input.operand.type.shape);
-    Random random(1, RandomUse::kTest, 0, index++);
-    if (value.dtype() == DType::kF32) {
-      for (float& x : value.as<float>()) x = static_cast<float>(random.normal());
+    const TensorType& type = input.operand.type;
+    HostTensor value = HostTensor::zeros(is_floating(type.dtype) ? DType::kF32 : type.dtype, type.shape);
+    if (is_floating(type.dtype)) fill_normal(value.as<float>(), 1, RandomUse::kTest, 0, index);
+    ++index;
+    executor.write(input.name, value.to(type.dtype));
+  }
+}
+
+// Numbers of the size that initialise() gives, made on the device: uniform for whatever
+// distribution, and small ones in place of zeros.
+void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t seed, Memory& memory) {
+  for (const Param& param : params.params()) {
+    for (const ParamPart& part : param.parts) {
+      const double bound = part.init.kind == InitKind::kZeros ? 0.02 : uniform_bound(part);
+      const bool ones = part.init.kind == InitKind::kOnes;
+      const int64_t offset = (param.offset_elements + part.offset_elements) * size_bytes(options.dtype);
+      memory.fill_uniform(param.region, offset, part.shape.num_elements(), options.dtype,
+                          static_cast<float>(ones ? 0.9 : -bound), static_cast<float>(ones ? 1.1 : bound),
+                          seed ^ hash64(part.name));
     }
-    executor.write(input.name, value);
   }
 }
 
@@ -51,30 +65,94 @@ struct Executors {
   std::unique_ptr<Executor> first, add, optimizer;
 };
 
-Executors load(const StepPrograms& programs, Device& device, std::shared_ptr<Memory> memory, bool profile) {
-  const ExecOptions options{.profile = profile};
-  Executors e{device.load(programs.first, memory, options), nullptr,
-              device.load(programs.optimizer, memory, options)};
-  if (programs.add) e.add = device.load(*programs.add, memory, options);
-  return e;
+StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {
+  const Target& target = target_of(options.device);
+  if (fits_device(options.step.recompute)) return build_fitting_step(options.step, target, limit, {});
+  return build_step(options.step, target);
 }
 
-void run_step(Executors& e, int64_t accumulate) {
-  e.first->run();
-  for (int64_t i = 1; i < accumulate; ++i) e.add->run();
-  e.optimizer->run();
+MemoryPlan plan_of(const StepBenchOptions& options, const StepPrograms& programs) {
+  std::vector<const Program*> used = {&programs.first};
+  if (programs.add) used.push_back(&*programs.add);
+  if (options.with_optimizer) used.push_back(&programs.optimizer);
+  return combine(used);
 }
 
-double median_seconds(Executors& e, int64_t accumulate, int64_t steps) {
+// One device with a step's programs on it.
+class Rig {
+ public:
+  explicit Rig(const StepBenchOptions& options) : options_(options), device_(open_device(options.device)) {
+    const MemoryLimit limit{device_->free_bytes() - kDeviceReserve, device_->name()};
+    programs_ = build(options, limit);
+    plan_ = plan_of(options, programs_);
+    if (plan_.total_bytes() > limit.bytes) check_fits(options.step, programs_, device_->target(), limit, {});
+    free_before_ = seen_now();
+    memory_ = device_->allocate(plan_);
+    fill_weights(*programs_.params, options.step, options.seed, *memory_);
+  }
+
+  const MemoryPlan& plan() const { return plan_; }
+  const StepPrograms& programs() const { return programs_; }
+  Memory& memory() { return *memory_; }
+  Device& device() { return *device_; }
+
+  Executors load(bool profile) {
+    const ExecOptions exec{.mode = options_.exec, .profile = profile};
+    Executors e{device_->load(programs_.first, memory_, exec), nullptr, nullptr};
+    if (programs_.add) e.add = device_->load(*programs_.add, memory_, exec);
+    fill_inputs(*e.first);
+    if (!options_.with_optimizer) return e;
+    e.optimizer = device_->load(programs_.optimizer, memory_, exec);
+    e.optimizer->write("schedule", adamw_schedule(1e-5, 1e-5, options_.step.adamw, 1));
+    return e;
+  }
+
+  void run(Executors& e) const {
+    e.first->run();
+    for (int64_t i = 1; i < options_.step.accumulate; ++i) e.add->run();
+    if (e.optimizer) e.optimizer->run();
+    e.first->synchronize();
+  }
+
+  // Bytes of the device, or of the process on a CPU, that were taken since before the allocation.
+  int64_t seen_bytes() const { return seen_now() - free_before_; }
+
+ private:
+  int64_t seen_now() const { return is_cuda(options_.device) ? -device_->free_bytes() : resident_bytes(); }
+
+  const StepBenchOptions& options_;
+  std::unique_ptr<Device> device_;
+  StepPrograms programs_;
+  MemoryPlan plan_;
+  int64_t free_before_ = 0;
+  std::shared_ptr<Memory> memory_;
+};
+
+template <typename F>
+double median_seconds(int64_t count, const F& run) {
   std::vector<double> times;
-  run_step(e, accumulate);
-  for (int64_t i = 0; i < steps; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     const double start = now();
-    run_step(e, accumulate);
+    run();
     times.push_back(now() - start);
   }
   std::ranges::sort(times);
   return times[times.size() / 2];
+}
+
+void time_step(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
+  Executors e = rig.load(false);
+  // The first run loads code, the second captures.
+  for (int i = 0; i < 2; ++i) rig.run(e);
+  bench.loss = e.first->read("loss").as<float>()[0];
+  bench.seconds = median_seconds(options.steps, [&] { rig.run(e); });
+  if (e.optimizer) {
+    bench.optimizer_seconds = median_seconds(options.steps, [&] {
+      e.optimizer->run();
+      e.optimizer->synchronize();
+    });
+  }
+  bench.seen_bytes = rig.seen_bytes();
 }
 
 void add_profile(const Executor& executor, double runs, std::map<std::string, OpTime>& by_op, double& total) {
@@ -85,23 +163,22 @@ void add_profile(const Executor& executor, double runs, std::map<std::string, Op
     const double share = static_cast<double>(time.runs) / runs;
     op.op = step.op;
     op.seconds += time.seconds / runs;
-    op.calls += static_cast<int64_t>(share);
+    op.calls += std::lround(share);
     op.flops += share * step.cost.flops;
     op.bytes += share * step.cost.bytes;
     total += time.seconds / runs;
   }
 }
 
-void profile(const StepPrograms& programs, Device& device, const std::shared_ptr<Memory>& memory,
-             int64_t accumulate, int64_t steps, StepBench& bench) {
-  Executors e = load(programs, device, memory, true);
-  bench.profiled_seconds = 0;
-  run_step(e, accumulate);
+void profile(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
+  Executors e = rig.load(true);
+  const int64_t steps = is_cuda(options.device) ? 1 : options.steps;
+  rig.run(e);
   const double start = now();
-  for (int64_t i = 0; i < steps; ++i) run_step(e, accumulate);
+  for (int64_t i = 0; i < steps; ++i) rig.run(e);
   bench.profiled_seconds = (now() - start) / static_cast<double>(steps);
   std::map<std::string, OpTime> by_op;
-  const double runs = static_cast<double>(steps + 1);
+  const auto runs = static_cast<double>(steps + 1);
   for (const Executor* executor : {e.first.get(), e.add.get(), e.optimizer.get()}) {
     if (executor != nullptr) add_profile(*executor, runs, by_op, bench.kernel_seconds);
   }
@@ -110,14 +187,12 @@ void profile(const StepPrograms& programs, Device& device, const std::shared_ptr
 }
 
 // Fills the arena with a pattern, runs once, and looks how far the pattern was overwritten.
-int64_t touched_arena(const StepPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
-                      int64_t accumulate) {
-  auto* arena = static_cast<uint8_t*>(memory->arena_address());
-  const int64_t bytes = memory->plan().arena_bytes;
+int64_t touched_arena(Rig& rig) {
+  auto* arena = static_cast<uint8_t*>(rig.memory().arena_address());
+  const int64_t bytes = rig.plan().arena_bytes;
   std::memset(arena, kPoison, static_cast<size_t>(bytes));
-  Executors e = load(programs, device, memory, false);
-  fill_inputs(*e.first);
-  run_step(e, accumulate);
+  Executors e = rig.load(false);
+  rig.run(e);
   int64_t top = bytes;
   while (top > 0 && arena[top - 1] == kPoison) --top;
   return top;
@@ -125,67 +200,46 @@ int64_t touched_arena(const StepPrograms& programs, Device& device, std::shared_
 
 }  // namespace
 
-StepBench bench_step(const TrainConfig& config, int64_t steps) {
-  set_threads(config.threads);
+StepBenchOptions bench_options(const TrainConfig& config) {
   const DitConfig model = resolve_model(config);
-  const auto device = make_cpu_device();
   const int64_t prompt = config.text_encoder.prompt_tokens != 0 ? config.text_encoder.prompt_tokens
                                                                 : model.text_len;
-  const StepPrograms programs = build_step(step_options(config, model, prompt), device->target());
-  std::vector<const Program*> used = {&programs.first, &programs.optimizer};
-  if (programs.add) used.push_back(&*programs.add);
-  const MemoryPlan plan = combine(used);
-  StepBench bench{.samples = config.global_batch_size, .planned_bytes = plan.total_bytes()};
-  const int64_t before = resident_bytes();
-  const std::shared_ptr<Memory> memory = device->allocate(plan);
-  StateAccess states(*programs.params, memory);
-  initialise_weights(*programs.params, config.seed, states.writer(StateKind::kWeight));
-  {
-    Executors e = load(programs, *device, memory, false);
-    fill_inputs(*e.first);
-    e.optimizer->write("schedule", adamw_schedule(1e-5, 1e-5, config.optimizer.adamw, 1));
-    bench.seconds = median_seconds(e, config.accumulate(), steps);
-    bench.resident_growth = resident_bytes() - before;
-  }
-  profile(programs, *device, memory, config.accumulate(), steps, bench);
-  bench.arena_planned = plan.arena_bytes;
-  bench.arena_touched = touched_arena(programs, *device, memory, config.accumulate());
+  set_threads(config.threads);
+  return {.step = step_options(config, model, prompt), .device = config.device, .seed = config.seed};
+}
+
+namespace {
+
+StepBench planned(const StepBenchOptions& options, const StepPrograms& programs, const MemoryPlan& plan) {
+  const auto added = static_cast<double>(options.step.accumulate - 1);
+  StepBench bench{.device = options.device,
+                  .samples = options.step.shape.batch * options.step.accumulate,
+                  .micro_batch = options.step.shape.batch,
+                  .planned_bytes = plan.total_bytes(),
+                  .by_category = plan.by_category,
+                  .arena_planned = plan.arena_bytes,
+                  .recomputed_flops = programs.recompute.recomputed_flops * (1 + added),
+                  .recomputed = programs.recompute.dropped};
+  bench.flops = programs.first.cost.flops + (programs.add ? added * programs.add->cost.flops : 0);
+  if (options.with_optimizer) bench.flops += programs.optimizer.cost.flops;
   return bench;
 }
 
-std::string describe(const StepBench& b) {
-  std::string text = fmt::format(
-      "{:.2f} samples/s, {:.2f} ms a step of {} samples\n"
-      "outside kernels {:.2f} % of the profiled step ({:.2f} ms)\n"
-      "memory planned {}, resident growth {}; arena planned {}, touched {}\n",
-      static_cast<double>(b.samples) / b.seconds, 1e3 * b.seconds, b.samples,
-      100 * (1 - b.kernel_seconds / b.profiled_seconds), 1e3 * b.profiled_seconds,
-      format_bytes(b.planned_bytes), format_bytes(b.resident_growth), format_bytes(b.arena_planned),
-      format_bytes(b.arena_touched));
-  text += fmt::format("{:<24} {:>8} {:>10} {:>8} {:>10} {:>10}\n", "op", "calls", "ms", "%", "GFLOP/s", "GB/s");
-  for (const OpTime& op : b.ops) {
-    text += fmt::format("{:<24} {:>8} {:>10.3f} {:>8.1f} {:>10.1f} {:>10.1f}\n", op.op, op.calls,
-                        1e3 * op.seconds, 100 * op.seconds / b.kernel_seconds, 1e-9 * op.flops / op.seconds,
-                        1e-9 * op.bytes / op.seconds);
-  }
-  return text;
+}  // namespace
+
+StepBench plan_bench(const StepBenchOptions& options, int64_t limit_bytes) {
+  const StepPrograms programs = build(options, {limit_bytes, options.device});
+  return planned(options, programs, plan_of(options, programs));
 }
 
-std::string to_json(const StepBench& b) {
-  nlohmann::json ops = nlohmann::json::array();
-  for (const OpTime& op : b.ops) {
-    ops.push_back({{"op", op.op}, {"calls", op.calls}, {"seconds", op.seconds}, {"flops", op.flops},
-                   {"bytes", op.bytes}});
-  }
-  const nlohmann::json j = {{"samples_per_second", static_cast<double>(b.samples) / b.seconds},
-                            {"step_seconds", b.seconds},
-                            {"outside_kernels", 1 - b.kernel_seconds / b.profiled_seconds},
-                            {"planned_bytes", b.planned_bytes},
-                            {"resident_growth_bytes", b.resident_growth},
-                            {"arena_planned_bytes", b.arena_planned},
-                            {"arena_touched_bytes", b.arena_touched},
-                            {"ops", ops}};
-  return j.dump(2) + "\n";
+StepBench bench_step(const StepBenchOptions& options) {
+  Rig rig(options);
+  StepBench bench = planned(options, rig.programs(), rig.plan());
+  bench.device = rig.device().name();
+  time_step(rig, options, bench);
+  if (options.profile) profile(rig, options, bench);
+  if (!is_cuda(options.device)) bench.arena_touched = touched_arena(rig);
+  return bench;
 }
 
 }  // namespace wam::train

@@ -1,13 +1,34 @@
-// The training step on random inputs: samples per second, time by op kind, time outside kernels, and
-// memory as planned against memory as used.
+// The training step on random inputs and weights: samples per second, time by op kind, time outside
+// kernels, and memory as planned against memory as used.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "wam/train/config.h"
+#include "wam/train/step.h"
 
 namespace wam::train {
+
+// What one H200 reaches in a bf16 product of 8192 x 8192 x 8192 on random data: cuBLASLt, measured
+// with bench/cuda_probe (docs/performance.md). Shares of the ceiling refer to it.
+inline constexpr double kGemmCeiling = 766e12;
+// What a plan may take of the same card: what cudaMemGetInfo() calls free once the context is made,
+// less kDeviceReserve.
+inline constexpr int64_t kH200Bytes = int64_t{149'000'000'000};
+
+struct StepBenchOptions {
+  StepOptions step;
+  std::string device = "cpu";
+  ExecMode exec = ExecMode::kGraph;
+  int64_t steps = 20;
+  uint64_t seed = 42;
+  bool with_optimizer = true;
+  bool profile = true;  // also runs each kernel timed on its own
+};
+// The step of a run, as `wam train` would take it.
+StepBenchOptions bench_options(const TrainConfig& config);
 
 struct OpTime {
   std::string op;
@@ -17,18 +38,28 @@ struct OpTime {
 };
 
 struct StepBench {
+  std::string device;
   int64_t samples = 0;              // of one optimizer step
+  int64_t micro_batch = 0;
   double seconds = 0;               // of one optimizer step, median
-  double profiled_seconds = 0;      // the same while every kernel is timed
+  double optimizer_seconds = 0;     // inside it
+  double flops = 0;                 // executed in one optimizer step, by the plan
+  double loss = 0;
+  double profiled_seconds = 0;      // the same step while every kernel is timed
   double kernel_seconds = 0;        // inside kernels, of profiled_seconds
-  int64_t planned_bytes = 0;        // regions and arena of the step's programs
-  int64_t arena_planned = 0, arena_touched = 0;  // high-water mark seen by poisoning
-  int64_t resident_growth = 0;      // of the process, from before allocation to after the steps
+  int64_t planned_bytes = 0;        // regions, arena and constants of the step's programs
+  int64_t seen_bytes = 0;           // taken from the device; on CPU: growth of the process
+  std::map<std::string, int64_t> by_category;  // of planned_bytes
+  int64_t arena_planned = 0, arena_touched = 0;  // CPU: high-water mark seen by poisoning, else 0
+  double recomputed_flops = 0;      // of `flops`
+  std::vector<std::string> recomputed;
   std::vector<OpTime> ops;          // most time first
 };
 
 // Runs forward, backward and optimizer `steps` times. Needs no dataset.
-StepBench bench_step(const TrainConfig& config, int64_t steps);
+StepBench bench_step(const StepBenchOptions& options);
+// The plan's part of it, for `limit_bytes` of memory; needs no device.
+StepBench plan_bench(const StepBenchOptions& options, int64_t limit_bytes);
 std::string describe(const StepBench& bench);
 std::string to_json(const StepBench& bench);
 

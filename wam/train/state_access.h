@@ -1,5 +1,6 @@
-// Weights and moments of a training run by checkpoint name, wherever they live. CPU keeps float32;
-// the CUDA build's split master has its own implementation of the same reads and writes.
+// Weights and moments of a training run by checkpoint name, wherever they live. Values are the
+// float32 ones: a master split in two halves (dtype bf16) is joined and taken apart here, without
+// changing a bit.
 #pragma once
 
 #include "wam/exec/executor.h"
@@ -13,8 +14,9 @@ enum class StateKind : uint8_t { kWeight, kFirstMoment, kSecondMoment };
 
 class StateAccess {
  public:
-  StateAccess(const ParamSet& params, std::shared_ptr<Memory> memory)
-      : params_(params), memory_(std::move(memory)) {}
+  // `dtype`: of the weights as the model reads them; bf16 has its rest in low_region().
+  StateAccess(const ParamSet& params, std::shared_ptr<Memory> memory, DType dtype = DType::kF32)
+      : params_(params), memory_(std::move(memory)), dtype_(dtype) {}
 
   const ParamSet& params() const { return params_; }
   HostTensor read(StateKind kind, const Param& param, const ParamPart& part) const;
@@ -26,9 +28,10 @@ class StateAccess {
   }
 
  private:
-  static std::string region(StateKind kind, const Param& param);
+  bool is_split(StateKind kind) const { return kind == StateKind::kWeight && dtype_ == DType::kBF16; }
   const ParamSet& params_;
   std::shared_ptr<Memory> memory_;
+  DType dtype_;
 };
 
 }  // namespace wam::train

@@ -6,6 +6,8 @@
 #include "wam/base/check.h"
 #include "wam/ops/add.h"
 #include "wam/ops/adamw_scalars.h"
+#include "wam/ops/adamw_split.h"
+#include "wam/ops/cast.h"
 #include "wam/ops/rules.h"
 #include "wam/ops/sum_squares.h"
 #include "wam/passes/common_subexpressions.h"
@@ -39,11 +41,13 @@ std::vector<Pass> backward_passes(bool fuse) {
 }
 
 // Gradients go to states that mirror the parameters' flat buffers.
-void store_gradients(Builder& b, ParamUser& user, std::span<const ValueId> grads, bool accumulate) {
+void store_gradients(Builder& b, ParamUser& user, std::span<const ValueId> grads, DType dtype,
+                     bool accumulate) {
   size_t i = 0;
   for (const auto& [param, value] : user.used()) {
-    const ValueId grad = grads[i++];
+    ValueId grad = grads[i++];
     if (!grad.valid()) continue;
+    grad = cast(b, grad, dtype);
     const TensorType type = b.type(grad);
     WAM_CHECK(type.shape == param->shape) << param->name << " has a gradient of " << type.to_string();
     const ValueId state = b.graph().add_state(
@@ -52,6 +56,44 @@ void store_gradients(Builder& b, ParamUser& user, std::span<const ValueId> grads
          StateRole::kGradient});
     b.graph().add_update(state, accumulate ? add(b, state, grad) : grad);
   }
+}
+
+void check_types(const StepOptions& options) {
+  const auto is = [](DType a, DType b) { return a == b; };
+  WAM_CHECK(is(options.dtype, DType::kF32) || is(options.dtype, DType::kBF16)) << name(options.dtype);
+  WAM_CHECK(is(options.gradient_dtype, DType::kF32) || is(options.gradient_dtype, options.dtype))
+      << name(options.gradient_dtype) << " gradients beside " << name(options.dtype);
+}
+
+ValueId flat_state(Graph& graph, const char* prefix, const FlatBuffer& buffer, const std::string& region,
+                   DType dtype, StateRole role) {
+  return graph.add_state(prefix + buffer.region, {dtype, Shape{buffer.num_elements}}, {region, 0, role});
+}
+
+// AdamW on one flat buffer, on the f32 weights or on the two halves of the master.
+void update_buffer(Builder& b, const StepOptions& options, const FlatBuffer& buffer, ValueId grad,
+                   ValueId scalars) {
+  Graph& graph = b.graph();
+  const auto moment = [&](const char* prefix, int which) {
+    return flat_state(graph, prefix, buffer, moment_region(buffer.region, which), DType::kF32,
+                      StateRole::kMoment);
+  };
+  const ValueId p = flat_state(graph, "flat/", buffer, buffer.region, options.dtype, StateRole::kWeight);
+  const ValueId m = moment("flat_m/", 0), v = moment("flat_v/", 1);
+  if (options.dtype == DType::kF32) {
+    const AdamwState next = adamw(b, {p, m, v}, grad, scalars, options.adamw);
+    graph.add_update(p, next.p);
+    graph.add_update(m, next.m);
+    graph.add_update(v, next.v);
+    return;
+  }
+  const ValueId low = flat_state(graph, "flat_low/", buffer, low_region(buffer.region), DType::kI16,
+                                 StateRole::kMaster);
+  const AdamwSplitState next = adamw_split(b, {p, low, m, v}, grad, scalars, options.adamw);
+  graph.add_update(p, next.high);
+  graph.add_update(low, next.low);
+  graph.add_update(m, next.m);
+  graph.add_update(v, next.v);
 }
 
 void name_losses(Graph& graph, const DitTrain& model) {
@@ -96,7 +138,7 @@ Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumu
   const std::vector<ValueId> grads = gradients(b, graph.find_output("loss"), wrt,
                                                1.0 / static_cast<double>(options.accumulate));
   ScopeGuard scope(b, {"gradients", -1, Phase::kBackward});
-  store_gradients(b, user, grads, accumulate);
+  store_gradients(b, user, grads, options.gradient_dtype, accumulate);
   const std::vector<PassReport> backward =
       run_passes(graph, backward_passes(options.fuse), options.passes);
   const RecomputeReport report = recompute(graph, options.recompute);
@@ -123,7 +165,7 @@ Graph build_validation_graph(const StepOptions& options, ParamSet& params) {
 }
 
 Graph build_optimizer_graph(const StepOptions& options, const ParamSet& params) {
-  WAM_CHECK(options.dtype == DType::kF32) << "the split master belongs to the CUDA build";
+  check_types(options);
   Graph graph("optimizer");
   Builder b(graph);
   ScopeGuard scope(b, {"optimizer", -1, Phase::kUpdate});
@@ -131,25 +173,14 @@ Graph build_optimizer_graph(const StepOptions& options, const ParamSet& params) 
   std::vector<ValueId> grads;
   ValueId norm_squared;
   for (const FlatBuffer& buffer : params.buffers()) {
-    const TensorType type{DType::kF32, Shape{buffer.num_elements}};
-    grads.push_back(graph.add_state("flat_grad/" + buffer.region, type,
-                                    {gradient_region(buffer.region), 0, StateRole::kGradient}));
+    grads.push_back(flat_state(graph, "flat_grad/", buffer, gradient_region(buffer.region),
+                               options.gradient_dtype, StateRole::kGradient));
     const ValueId part = sum_squares(b, grads.back());
     norm_squared = norm_squared.valid() ? add(b, norm_squared, part) : part;
   }
   const ValueId scalars = adamw_scalars(b, schedule, norm_squared, options.clip_grad);
   for (size_t i = 0; i < params.buffers().size(); ++i) {
-    const FlatBuffer& buffer = params.buffers()[i];
-    const TensorType type{DType::kF32, Shape{buffer.num_elements}};
-    const ValueId p = graph.add_state("flat/" + buffer.region, type, {buffer.region, 0, StateRole::kWeight});
-    const ValueId m = graph.add_state("flat_m/" + buffer.region, type,
-                                      {moment_region(buffer.region, 0), 0, StateRole::kMoment});
-    const ValueId v = graph.add_state("flat_v/" + buffer.region, type,
-                                      {moment_region(buffer.region, 1), 0, StateRole::kMoment});
-    const AdamwState next = adamw(b, {p, m, v}, grads[i], scalars, options.adamw);
-    graph.add_update(p, next.p);
-    graph.add_update(m, next.m);
-    graph.add_update(v, next.v);
+    update_buffer(b, options, params.buffers()[i], grads[i], scalars);
   }
   graph.add_output("grad_norm_squared", norm_squared);
   graph.add_output("scalars", scalars);

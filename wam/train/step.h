@@ -28,6 +28,7 @@ struct StepOptions {
   DitTrainShape shape;
   int64_t accumulate = 1;        // micro-batches of an optimizer step
   DType dtype = DType::kF32;     // compute type; bf16 keeps a split float32 master
+  DType gradient_dtype = DType::kF32;  // in which gradients are kept; bf16 only beside bf16 compute
   bool fuse = true;              // false: every fused op decomposed (the slow twin)
   RecomputeOptions recompute;
   PassOptions passes;

@@ -1,24 +1,13 @@
-#include <bit>
 #include <cstring>
 
 #include "wam/kernels/cpu/adamw_step.h"
 #include "wam/kernels/cpu/support.h"
+#include "wam/tensor/split_float.h"
 
 namespace wam {
 namespace {
 
 using cpu::adamw_step::Factors;
-
-float join(uint16_t high, int16_t low) {
-  return std::bit_cast<float>((uint32_t{high} << 16) + static_cast<uint32_t>(int32_t{low}));
-}
-
-void split(float x, uint16_t& high, int16_t& low) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  const uint32_t rounded = (bits + 0x8000u) >> 16;
-  high = static_cast<uint16_t>(rounded);
-  low = static_cast<int16_t>(static_cast<uint16_t>(bits - (rounded << 16)));
-}
 
 void copy_all(const KernelIo& io, int64_t count) {
   constexpr size_t kBytes[] = {2, 2, 4, 4};
@@ -31,11 +20,13 @@ void copy_all(const KernelIo& io, int64_t count) {
 void step_range(const Factors<float>& f, const KernelIo& io, bool narrow, int64_t begin,
                 int64_t end) {
   for (int64_t i = begin; i < end; ++i) {
-    float p = join(io.in<uint16_t>(0)[i], io.in<int16_t>(1)[i]);
+    float p = join_float(io.in<uint16_t>(0)[i], io.in<int16_t>(1)[i]);
     float m = io.in<float>(2)[i], v = io.in<float>(3)[i];
     const float g = narrow ? bf16_to_float(io.in<uint16_t>(4)[i]) : io.in<float>(4)[i];
     cpu::adamw_step::step(f, g, p, m, v);
-    split(p, io.out<uint16_t>(0)[i], io.out<int16_t>(1)[i]);
+    const SplitFloat halves = split_float(p);
+    io.out<uint16_t>(0)[i] = halves.high;
+    io.out<int16_t>(1)[i] = halves.low;
     io.out<float>(2)[i] = m;
     io.out<float>(3)[i] = v;
   }
