@@ -340,8 +340,12 @@ bool check_attention(const char* label, int64_t batch, int64_t heads, int64_t d,
                            .q_batch = queries * width,
                            .kv_row = 2 * width,
                            .kv_batch = keys * 2 * width};
+  if (rects.size() == 1) args.parts = cuda::attention_parts(batch * heads, queries, keys);
+  const auto forward_tiles = cuda::AttentionTiles::for_forward(rects, args.dtype, d, true);
   const auto query_tiles = cuda::AttentionTiles::of_queries(rects);
-  const auto key_tiles = cuda::AttentionTiles::of_keys(rects, keys);
+  const auto key_tiles = cuda::AttentionTiles::of_keys(rects, keys, args.parts);
+  const auto all_keys = cuda::AttentionTiles::of_keys(rects, keys);
+  const Buffer partial = make(args.parts * batch * keys * 2 * width, 4);
   const Buffer stats = make(batch * heads * queries, 8);
   struct Results {
     Buffer out, lse, dq, dkv;
@@ -359,11 +363,15 @@ bool check_attention(const char* label, int64_t batch, int64_t heads, int64_t d,
     args.dq = r.dq->data;
     args.dk = r.dkv->data;
     args.dv = static_cast<std::byte*>(r.dkv->data) + 2 * width;
-    args.stats = static_cast<float2*>(stats->data);
-    (hopper ? cuda::launch_hopper_attention : cuda::launch_plain_attention)(args, *query_tiles,
-                                                                            g_stream);
-    (hopper ? cuda::launch_hopper_attention_grad : cuda::launch_plain_attention_grad)(
-        args, *query_tiles, *key_tiles, g_stream);
+    args.stats = static_cast<float*>(stats->data);
+    args.partial = static_cast<float*>(partial->data);
+    if (hopper) {
+      cuda::launch_hopper_attention(args, *forward_tiles, g_stream);
+      cuda::launch_hopper_attention_grad(args, *query_tiles, *key_tiles, g_stream);
+    } else {
+      cuda::launch_plain_attention(args, *query_tiles, g_stream);
+      cuda::launch_plain_attention_grad(args, *query_tiles, *all_keys, g_stream);
+    }
     check(cudaStreamSynchronize(g_stream), label);
     return r;
   };
@@ -389,6 +397,10 @@ bool check_all(const Sequence& sequence) {
   right =
       check_attention("two key tiles, a rest", 1, 2, 128, 100, 92, {{0, 100, {{0, 92}}}}) && right;
   right = check_attention("d 80", 2, 2, 80, 257, 257, {{0, 257, {{0, 257}}}}) && right;
+  right =
+      check_attention("keys nobody reads", 1, 2, 128, 600, 300, {{0, 600, {{70, 200}}}}) && right;
+  right = check_attention("wide tiles", 1, 2, 128, 2100, 500, {{0, 2100, {{0, 500}}}}) && right;
+  right = check_attention("parts", 1, 2, 128, 968, 92, {{0, 968, {{0, 92}}}}) && right;
   right = check_attention("5B cross", 2, 3, 128, 968, 257, {{0, 968, {{0, 257}}}}) && right;
   const int64_t n = sequence.length;
   return check_attention("5B rectangles", 2, 3, 128, n, n, sequence.rects) && right;

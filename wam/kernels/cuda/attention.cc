@@ -1,6 +1,7 @@
 #include "wam/kernels/cuda/attention.h"
 
 #include "wam/kernels/cuda/support.h"
+#include "wam/kernels/cuda/workspace.h"
 
 namespace wam {
 namespace {
@@ -41,8 +42,16 @@ Problem problem_of(const KernelSignature& s, size_t first, bool gradient) {
   if (s.attrs.flag("pair_bias")) p.biases.pair = at;
   const std::vector<AttentionRect> whole = {{0, q[1], {{0, kv[1]}}}};
   const std::span<const AttentionRect> rects(whole.data(), q[1] > 0 ? 1 : 0);
-  p.queries = cuda::AttentionTiles::of_queries(rects);
-  if (gradient) p.keys = cuda::AttentionTiles::of_keys(rects, kv[1]);
+  if (gradient) {
+    p.queries = cuda::AttentionTiles::of_queries(rects);
+    if (cuda::has_hopper_attention(p.args.dtype, p.args.d) && p.biases.pair < 0) {
+      p.args.parts = cuda::attention_parts(p.args.batch * heads, q[1], kv[1]);
+    }
+    p.keys = cuda::AttentionTiles::of_keys(rects, kv[1], p.args.parts);
+  } else {
+    const bool plain_scores = p.biases.key < 0 && p.biases.pair < 0 && p.args.scale > 0;
+    p.queries = cuda::AttentionTiles::for_forward(rects, p.args.dtype, p.args.d, plain_scores);
+  }
   return p;
 }
 
@@ -76,7 +85,9 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
     args.dq = io.outputs[0];
     args.dk = io.outputs[1];
     args.dv = io.out<std::byte>(1) + args.heads * args.d * size_bytes(args.dtype);
-    args.stats = static_cast<float2*>(io.workspace);
+    args.stats = static_cast<float*>(io.workspace);
+    args.partial =
+        args.stats + cuda::attention_stats_numbers(args.batch * args.heads, args.queries);
     cuda::launch_attention_grad(args, *p.queries, *p.keys, cuda::stream_of(io));
   });
 }

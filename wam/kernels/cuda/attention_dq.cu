@@ -8,7 +8,7 @@ namespace {
 
 // Brief: Q, O. Outer: dO. Stages: K, V, and the keys' biases.
 template <int kHead>
-using DqLayout = Layout<kHead, 2, 1, kHead == 128 ? 3 : 6, 4>;
+using DqLayout = Layout<kHead, 2, 2, 1, kHead == 128 ? 3 : 6, 1>;
 
 #ifdef WAM_HOPPER
 
@@ -40,8 +40,9 @@ __device__ __forceinline__ void row_products(float (&sum)[2], uint32_t a, uint32
 
 #endif
 
-template <int kHead>
-__global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__ Problem p) {
+template <int kHead, bool kBias>
+__global__ void __launch_bounds__(DqLayout<kHead>::kThreads, 1)
+    dq_kernel(const __grid_constant__ Problem p) {
 #ifdef WAM_HOPPER
   using L = DqLayout<kHead>;
   extern __shared__ char raw[];
@@ -49,37 +50,38 @@ __global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__
   shared.init(p.args.key_bias != nullptr);
   const AttentionArgs& a = p.args;
   if (threadIdx.x < hopper::kWarpgroup) {
-    hopper::keep_registers<kProducerRegisters>();
+    hopper::keep_registers<kProducerRegisters<2>>();
     if (threadIdx.x < kWarp) {
       produce<L>(p, shared, {{&p.q, &p.out}, {&p.dout}, {&p.k, &p.v}},
-                 [&](const Item& item) { return key_bias_of(a, item.batch); });
+                 [&](const Item& item) { return key_biases(a, item); });
     }
     return;
   }
-  hopper::take_registers<kConsumerRegisters>();
+  hopper::take_registers<kConsumerRegisters<2>>();
   const Place place = place_of_thread();
-  const bool announces = threadIdx.x % kWarp == 0;
   const float scale = a.scale * kLog2E;
+  const int64_t num_stats = a.batch * a.heads * a.queries;
   Ring<L::kStageCount> ring;
   Ring<2> outer;
   Ring<1> brief;
-  for (int i = static_cast<int>(blockIdx.x); i < p.items; i += static_cast<int>(gridDim.x)) {
+  while (true) {
     barrier_wait(shared.outer_full(outer.at), outer.full_parity());
+    const OuterInfo item = uniform(shared.outer_info(outer.at));
+    if (item.count == 0) break;
     barrier_wait(shared.brief_full(), brief.full_parity());
     brief.next();
-    const OuterInfo item = shared.outer_info(outer.at);
     if (item.count <= place.group * kRows) {  // nothing for this warpgroup
-      __syncwarp();
-      if (announces) barrier_arrive(shared.brief_empty());
-      if (announces) barrier_arrive(shared.outer_empty(outer.at));
+      barrier_arrive_warp(shared.brief_empty());
+      barrier_arrive_warp(shared.outer_empty(outer.at));
       outer.next();
-      for (int step = 0; step < item.steps; ++step) {
-        barrier_wait(shared.full(ring.at), ring.full_parity());
-        __syncwarp();
-        if (announces) barrier_arrive(shared.empty(ring.at));
-        ring.next();
-      }
+      skip_steps(shared, ring, item.steps);
       continue;
+    }
+    const int64_t first = first_query(a, item.batch, item.head) + item.begin;
+    float lse[2];  // of the thread's rows
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      lse[half] = a.lse[first + min(place.row + 8 * half, item.count - 1)];
     }
     uint32_t q[kHead / 16][4];
     load_rows<kHead>(q, shared.brief(0, place.group));
@@ -92,27 +94,27 @@ __global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__
     hopper::products_commit();
     multiply_rows<kHead>(dp, dout, shared.stage(ring.at, 1));
     hopper::products_commit();
-    float lse[2], delta[2];  // of the thread's rows
+    float delta[2];
     row_products<kHead>(delta, dout, shared.brief(1, place.group), place.row % kRows);
-    __syncwarp();
-    if (announces) barrier_arrive(shared.brief_empty());
+    barrier_arrive_warp(shared.brief_empty());
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = place.row + 8 * half;
-      const int64_t at =
-          (item.batch * a.heads + item.head) * a.queries + item.begin + min(row, item.count - 1);
-      lse[half] = a.lse[at] * kLog2E;
-      if (place.column == 0 && row < item.count) a.stats[at] = {lse[half], delta[half]};
+      lse[half] *= kLog2E;
+      if (place.column == 0 && row < item.count) {
+        a.stats[first + row] = lse[half];
+        a.stats[num_stats + first + row] = delta[half];
+      }
     }
     int before = 0;
     const auto probabilities_of = [&](const StepInfo& keys) {
-      if (a.key_bias == nullptr) {
+      if constexpr (!kBias) {
 #pragma unroll
         for (int e = 0; e < 32; ++e) {
           s[e] = hopper::exp2_fast(fmaf(s[e], scale, -lse[e % 4 / 2]));
         }
       } else {
-        const float* bias = shared.template row_data<float>(ring.at) + place.column;
+        const float* bias = shared.numbers(ring.at) + place.column;
 #pragma unroll
         for (int j = 0; j < 8; ++j) {
           const float2 b = *reinterpret_cast<const float2*>(bias + 8 * j);
@@ -136,8 +138,7 @@ __global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__
       hopper::products_wait<kAfterS>();
       probabilities_of(shared.step_info(ring.at));
       hopper::products_wait<0>();
-      __syncwarp();
-      if (kAfterS == 2 && announces) barrier_arrive(shared.empty(before));
+      if (kAfterS == 2) barrier_arrive_warp(shared.empty(before));
 #pragma unroll
       for (int e = 0; e < 32; ++e) s[e] *= dp[e] - delta[e % 4 / 2];
       pack(s, ds);
@@ -157,14 +158,13 @@ __global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__
       hopper::products_commit();
       gradients.template operator()<2>();
     }
-    if (announces) barrier_arrive(shared.outer_empty(outer.at));
+    barrier_arrive_warp(shared.outer_empty(outer.at));
     outer.next();
     hopper::products_begin();
     multiply_columns<kHead>(dq, ds, shared.stage(before, 0));
     hopper::products_commit();
     hopper::products_wait<0>();
-    __syncwarp();
-    if (announces) barrier_arrive(shared.empty(before));
+    barrier_arrive_warp(shared.empty(before));
     ring.next();
     bf16* out =
         static_cast<bf16*>(a.dq) + item.batch * a.q_batch + item.begin * a.q_row + item.head * a.d;
@@ -176,8 +176,8 @@ __global__ void __launch_bounds__(kThreads, 1) dq_kernel(const __grid_constant__
 }  // namespace
 
 void launch_dq(const Problem& problem, cudaStream_t stream) {
-  dispatch_head(problem.args.d, [&]<int kHead>() {
-    launch(dq_kernel<kHead>, DqLayout<kHead>::kBytes, problem, "attention_dq", stream);
+  dispatch(problem.args.d, problem.args.key_bias != nullptr, [&]<int kHead, bool kBias>() {
+    launch<DqLayout<kHead>>(dq_kernel<kHead, kBias>, problem, "attention_dq", stream);
   });
 }
 

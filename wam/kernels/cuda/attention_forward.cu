@@ -7,8 +7,8 @@ namespace wam::cuda::attention {
 namespace {
 
 // Outer: Q. Stages: K, V, and the keys' biases.
-template <int kHead>
-using ForwardLayout = Layout<kHead, 0, 1, kHead == 128 ? 5 : 8, 4>;
+template <int kHead, int kGroups>
+using ForwardLayout = Layout<kHead, kGroups, 0, 1, kHead == 64 ? 8 : (kGroups == 2 ? 5 : 4), 1>;
 
 #ifdef WAM_HOPPER
 
@@ -72,55 +72,63 @@ __device__ __forceinline__ void scale_and_add(float (&s)[32], float scale, const
 
 #endif
 
-template <int kHead>
-__global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_constant__ Problem p) {
+// kBias: there are biases, or a scale that is not positive.
+template <int kHead, bool kBias, int kGroups>
+__global__ void __launch_bounds__(ForwardLayout<kHead, kGroups>::kThreads, 1)
+    forward_kernel(const __grid_constant__ Problem p) {
 #ifdef WAM_HOPPER
-  using L = ForwardLayout<kHead>;
+  using L = ForwardLayout<kHead, kGroups>;
   extern __shared__ char raw[];
   const Shared<L> shared(raw);
   shared.init(p.args.key_bias != nullptr);
+  constexpr bool kQInRegisters = kGroups == 2;
   const AttentionArgs& a = p.args;
   if (threadIdx.x < hopper::kWarpgroup) {
-    hopper::keep_registers<kProducerRegisters>();
+    hopper::keep_registers<kProducerRegisters<kGroups>>();
     if (threadIdx.x < kWarp) {
       produce<L>(p, shared, {{}, {&p.q}, {&p.k, &p.v}},
-                 [&](const Item& item) { return key_bias_of(a, item.batch); });
+                 [&](const Item& item) { return key_biases(a, item); });
     }
     return;
   }
-  hopper::take_registers<kConsumerRegisters>();
+  hopper::take_registers<kConsumerRegisters<kGroups>>();
   const Place place = place_of_thread();
-  const bool announces = threadIdx.x % kWarp == 0;
   // The maximum is taken before scaling where that is allowed.
-  const bool scale_first = a.key_bias != nullptr || a.pair_bias != nullptr || !(a.scale > 0);
-  const float scale = a.scale * kLog2E, c = scale_first ? 1.0f : scale;
+  const float scale = a.scale * kLog2E, c = kBias ? 1.0f : scale;
   Ring<L::kStageCount> ring;
   Ring<2> outer;
-  for (int i = static_cast<int>(blockIdx.x); i < p.items; i += static_cast<int>(gridDim.x)) {
+  while (true) {
     barrier_wait(shared.outer_full(outer.at), outer.full_parity());
-    const OuterInfo item = shared.outer_info(outer.at);
-    const bool active = item.count > place.group * kRows;
-    uint32_t q[kHead / 16][4];
-    if (active) load_rows<kHead>(q, shared.outer(outer.at, 0, place.group));
-    __syncwarp();
-    if (announces) barrier_arrive(shared.outer_empty(outer.at));
-    outer.next();
-    if (!active) {
-      for (int step = 0; step < item.steps; ++step) {
-        barrier_wait(shared.full(ring.at), ring.full_parity());
-        __syncwarp();
-        if (announces) barrier_arrive(shared.empty(ring.at));
-        ring.next();
-      }
+    const OuterInfo item = uniform(shared.outer_info(outer.at));
+    if (item.count == 0) break;
+    if (item.count <= place.group * kRows) {
+      barrier_arrive_warp(shared.outer_empty(outer.at));
+      outer.next();
+      skip_steps(shared, ring, item.steps);
       continue;
     }
+    const uint32_t q_shared = shared.outer(outer.at, 0, place.group);
+    [[maybe_unused]] uint32_t q[kHead / 16][4];
+    if constexpr (kQInRegisters) {
+      load_rows<kHead>(q, q_shared);
+      barrier_arrive_warp(shared.outer_empty(outer.at));
+      outer.next();
+    }
+    const auto multiply_scores = [&](float(&s)[32]) {
+      if constexpr (kQInRegisters) {
+        multiply_rows<kHead>(s, q, shared.stage(ring.at, 0));
+      } else {
+        multiply_rows<kHead>(s, q_shared, shared.stage(ring.at, 0));
+      }
+      hopper::products_commit();
+    };
     float o[kHead / 2] = {}, s[32];
     uint32_t probabilities[16];
     Softmax softmax;
     const auto probabilities_of = [&](const StepInfo& keys) {
-      if (scale_first) {
+      if constexpr (kBias) {
         const float *bias = nullptr, *pairs = nullptr;
-        if (a.key_bias != nullptr) bias = shared.template row_data<float>(ring.at);
+        if (a.key_bias != nullptr) bias = shared.numbers(ring.at);
         int64_t next_half = 0;
         if (a.pair_bias != nullptr) {  // rows past the end read the last one's
           const int64_t last = a.queries - 1, query = item.begin + place.row;
@@ -140,8 +148,7 @@ __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_const
     };
     barrier_wait(shared.full(ring.at), ring.full_parity());
     hopper::products_begin();
-    multiply_rows<kHead>(s, q, shared.stage(ring.at, 0));
-    hopper::products_commit();
+    multiply_scores(s);
     hopper::products_wait<0>();
     probabilities_of(shared.step_info(ring.at));
     pack(s, probabilities);
@@ -151,15 +158,13 @@ __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_const
       ring.next();
       barrier_wait(shared.full(ring.at), ring.full_parity());
       hopper::products_begin();
-      multiply_rows<kHead>(s, q, shared.stage(ring.at, 0));
-      hopper::products_commit();
+      multiply_scores(s);
       multiply_columns<kHead>(o, probabilities, shared.stage(now, 1));
       hopper::products_commit();
       hopper::products_wait<1>();
       probabilities_of(shared.step_info(ring.at));
       hopper::products_wait<0>();
-      __syncwarp();
-      if (announces) barrier_arrive(shared.empty(now));
+      barrier_arrive_warp(shared.empty(now));
 #pragma unroll
       for (int e = 0; e < kHead / 2; ++e) o[e] *= softmax.factor[e % 4 / 2];
       pack(s, probabilities);
@@ -168,10 +173,13 @@ __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_const
     multiply_columns<kHead>(o, probabilities, shared.stage(ring.at, 1));
     hopper::products_commit();
     hopper::products_wait<0>();
-    __syncwarp();
-    if (announces) barrier_arrive(shared.empty(ring.at));
+    barrier_arrive_warp(shared.empty(ring.at));
     ring.next();
 
+    if constexpr (!kQInRegisters) {
+      barrier_arrive_warp(shared.outer_empty(outer.at));
+      outer.next();
+    }
     const float sum0 = quad_sum(softmax.total[0]), sum1 = quad_sum(softmax.total[1]);
     const int64_t width = a.heads * a.d;
     bf16* out =
@@ -190,8 +198,15 @@ __global__ void __launch_bounds__(kThreads, 1) forward_kernel(const __grid_const
 }  // namespace
 
 void launch_forward(const Problem& problem, cudaStream_t stream) {
-  dispatch_head(problem.args.d, [&]<int kHead>() {
-    launch(forward_kernel<kHead>, ForwardLayout<kHead>::kBytes, problem, "attention", stream);
+  const AttentionArgs& a = problem.args;
+  const bool bias = a.key_bias != nullptr || a.pair_bias != nullptr || !(a.scale > 0);
+  if (problem.wide) {
+    WAM_CHECK(!bias && a.d > 64) << "wide tiles";
+    return launch<ForwardLayout<128, 3>>(forward_kernel<128, false, 3>, problem, "attention",
+                                         stream);
+  }
+  dispatch(a.d, bias, [&]<int kHead, bool kBias>() {
+    launch<ForwardLayout<kHead, 2>>(forward_kernel<kHead, kBias, 2>, problem, "attention", stream);
   });
 }
 

@@ -67,12 +67,15 @@ Problem make_problem(const AttentionArgs& a, const AttentionTiles& tiles) {
   p.args = a;
   p.tiles = tiles.tiles();
   p.ranges = tiles.ranges();
+  p.counters = tiles.counters();
   p.num_tiles = tiles.count();
+  p.wide = tiles.wide();
   p.items = static_cast<int>(tiles.count() * a.batch * a.heads);
-  // Enough heads for several items a multiprocessor; fewer keep more of each head in the L2 cache.
-  constexpr int64_t kItemsTogether = 512;
-  p.heads_together = static_cast<int>(
-      std::clamp<int64_t>(ceil_div(kItemsTogether, std::max(tiles.count(), 1)), 1, a.heads));
+  // Enough heads for some items a multiprocessor, but few, whose rows stay in the L2 cache; where
+  // there are few items, all heads, so that the light items come last.
+  constexpr int64_t kItemsTogether = 256, kFewItems = 1024;
+  const int64_t heads = ceil_div(kItemsTogether, std::max(tiles.count(), 1));
+  p.heads_together = static_cast<int>(p.items <= kFewItems ? a.heads : std::min(heads, a.heads));
   return p;
 }
 

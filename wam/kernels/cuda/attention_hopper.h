@@ -12,7 +12,9 @@ struct Problem {
   AttentionArgs args;
   const AttentionTile* tiles;
   const AttentionRange* ranges;
+  int32_t* counters;
   int num_tiles, items, heads_together;
+  bool wide;  // tiles of 192 rows
 };
 Problem make_problem(const AttentionArgs& args, const AttentionTiles& tiles);
 int multiprocessors();

@@ -21,7 +21,7 @@ struct Item {
   AttentionTile tile;
 };
 __device__ bool find_item(const AttentionArgs& a, const AttentionTile* tiles, Item& item) {
-  const int64_t blocks_per_tile = kAttentionTile / kWarps;
+  const int64_t blocks_per_tile = kWideAttentionTile / kWarps;
   const int64_t bh = blockIdx.y;
   item.tile = tiles[blockIdx.x / blocks_per_tile];
   const int64_t in_tile = blockIdx.x % blocks_per_tile * kWarps + threadIdx.x / kWarp;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   load_row(static_cast<const T*>(a.dout) + out_row, a.d, dout);
   for (int64_t c = lane; c < a.d; c += kWarp) sum[c] = 0;
   const int64_t stat = (item.batch * a.heads + item.head) * a.queries + item.row;
-  const float lse = a.lse[stat], delta = a.stats[stat].y;
+  const float lse = a.lse[stat], delta = a.stats[a.batch * a.heads * a.queries + stat];
   for (int r = 0; r < item.tile.ranges; ++r) {
     const AttentionRange range = ranges[item.tile.first_range + r];
     for (int first = 0; first < range.count; first += kWarp) {
@@ -163,6 +163,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const T* dout =
       static_cast<const T*>(a.dout) + item.batch * a.queries * a.heads * a.d + item.head * a.d;
   const int64_t stat = (item.batch * a.heads + item.head) * a.queries;
+  const float* delta = a.stats + a.batch * a.heads * a.queries + stat;
   for (int r = 0; r < item.tile.ranges; ++r) {
     const AttentionRange range = ranges[item.tile.first_range + r];
     for (int first = 0; first < range.count; first += kWarp) {
@@ -174,7 +175,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
         if (head.key_bias != nullptr) s += head.key_bias[item.row];
         if (head.pair_bias != nullptr) s += head.pair_bias[query * a.keys + item.row];
         p = expf(s - a.lse[stat + query]);
-        ds = p * (dot(v, dout + query * a.heads * a.d, a.d) - a.stats[stat + query].y);
+        ds = p * (dot(v, dout + query * a.heads * a.d, a.d) - delta[query]);
       }
       for (int64_t c = lane; c - lane < a.d; c += kWarp) {
         float part_k = 0, part_v = 0;
@@ -213,7 +214,8 @@ __global__ void __launch_bounds__(256) attention_stats_kernel(AttentionArgs a) {
   if (lane != 0) return;
   const int64_t head = i % a.heads, query = i / a.heads % a.queries, b = i / a.heads / a.queries;
   const int64_t at = (b * a.heads + head) * a.queries + query;
-  a.stats[at] = {a.lse[at] * 1.4426950408889634f, sum};
+  a.stats[at] = a.lse[at] * 1.4426950408889634f;
+  a.stats[a.batch * a.heads * a.queries + at] = sum;
 }
 
 template <typename Kernel>
@@ -227,7 +229,7 @@ void launch(Kernel kernel, const AttentionArgs& a, const AttentionTiles& tiles, 
                                static_cast<int>(bytes)),
           name);
   }
-  const dim3 grid(static_cast<unsigned>(tiles.count() * (kAttentionTile / kWarps)),
+  const dim3 grid(static_cast<unsigned>(tiles.count() * (kWideAttentionTile / kWarps)),
                   static_cast<unsigned>(a.batch * a.heads));
   kernel<<<grid, kWarps * kWarp, bytes, stream>>>(a, tiles.tiles(), tiles.ranges());
   check_launch(name);

@@ -10,15 +10,45 @@ namespace {
 // Adds tiles of [begin, end) that see the ranges from `first` on. Equal parts, not a full tile and
 // a small rest.
 void add_tiles(std::vector<AttentionTile>& tiles, int64_t begin, int64_t end,
-               const std::vector<AttentionRange>& ranges, size_t first) {
+               const std::vector<AttentionRange>& ranges, size_t first, int64_t most_rows,
+               int32_t part = 0) {
   int64_t steps = 0;
-  for (size_t i = first; i < ranges.size(); ++i) steps += ceil_div(ranges[i].count, kAttentionStep);
-  const int64_t parts = ceil_div(end - begin, kAttentionTile), size = ceil_div(end - begin, parts);
+  for (size_t i = first; i < ranges.size(); ++i) {
+    steps += std::max<int64_t>(1, ceil_div(ranges[i].count, kAttentionStep));
+  }
+  const int64_t parts = ceil_div(end - begin, most_rows), size = ceil_div(end - begin, parts);
   for (int64_t at = begin; at < end; at += size) {
     tiles.push_back({static_cast<int32_t>(at), static_cast<int32_t>(std::min(size, end - at)),
                      static_cast<int32_t>(first), static_cast<int32_t>(ranges.size() - first),
-                     static_cast<int32_t>(steps)});
+                     static_cast<int32_t>(steps), part});
   }
+}
+
+struct TileLists {
+  std::vector<AttentionTile> tiles;
+  std::vector<AttentionRange> ranges;
+};
+TileLists tiles_of_queries(std::span<const AttentionRect> rects, int64_t most_rows) {
+  TileLists lists;
+  for (const AttentionRect& rect : rects) {
+    const size_t first = lists.ranges.size();
+    for (const KeyRange& range : rect.keys) {
+      lists.ranges.push_back(
+          {static_cast<int32_t>(range.begin), static_cast<int32_t>(range.size())});
+    }
+    add_tiles(lists.tiles, rect.q_begin, rect.q_end, lists.ranges, first, most_rows);
+  }
+  return lists;
+}
+
+// Rough cost of forward: by a step of a tile, and as much again for about two steps per tile.
+double cycles(std::span<const AttentionRect> rects, int64_t most_rows) {
+  const double per_step = most_rows == kWideAttentionTile ? 2000 : 1650;
+  double total = 0;
+  for (const AttentionTile& tile : tiles_of_queries(rects, most_rows).tiles) {
+    total += (tile.steps + 2) * per_step;
+  }
+  return total;
 }
 
 template <typename T>
@@ -39,28 +69,39 @@ AttentionTiles::AttentionTiles(std::vector<AttentionTile> tiles,
   std::ranges::stable_sort(tiles, std::ranges::greater{}, &AttentionTile::steps);
   tiles_ = upload(tiles);
   ranges_ = upload(ranges);
+  counters_ = upload(std::vector<int32_t>(2, 0));
 }
 
 AttentionTiles::~AttentionTiles() {
   cudaFree(tiles_);
   cudaFree(ranges_);
+  cudaFree(counters_);
 }
 
 std::shared_ptr<AttentionTiles> AttentionTiles::of_queries(std::span<const AttentionRect> rects) {
-  std::vector<AttentionTile> tiles;
-  std::vector<AttentionRange> ranges;
-  for (const AttentionRect& rect : rects) {
-    const size_t first = ranges.size();
-    for (const KeyRange& range : rect.keys) {
-      ranges.push_back({static_cast<int32_t>(range.begin), static_cast<int32_t>(range.size())});
-    }
-    add_tiles(tiles, rect.q_begin, rect.q_end, ranges, first);
-  }
-  return std::shared_ptr<AttentionTiles>(new AttentionTiles(std::move(tiles), ranges));
+  const auto [tiles, ranges] = tiles_of_queries(rects, kAttentionTile);
+  return std::shared_ptr<AttentionTiles>(new AttentionTiles(tiles, ranges));
+}
+
+std::shared_ptr<AttentionTiles> AttentionTiles::for_forward(std::span<const AttentionRect> rects,
+                                                            DType dtype, int64_t d,
+                                                            bool plain_scores) {
+  // With few queries the larger items fill the card less evenly than they save.
+  constexpr int64_t kFewQueries = 2048;
+  const bool can_be_wide = has_hopper_attention(dtype, d) && d > 64 && plain_scores &&
+                           !rects.empty() && rects.back().q_end >= kFewQueries;
+  const bool wide =
+      can_be_wide && cycles(rects, kWideAttentionTile) < cycles(rects, kAttentionTile);
+  const auto [tiles, ranges] = tiles_of_queries(rects, wide ? kWideAttentionTile : kAttentionTile);
+  std::shared_ptr<AttentionTiles> made(new AttentionTiles(tiles, ranges));
+  made->wide_ = wide;
+  return made;
 }
 
 std::shared_ptr<AttentionTiles> AttentionTiles::of_keys(std::span<const AttentionRect> rects,
-                                                        int64_t keys) {
+                                                        int64_t keys, int64_t parts) {
+  WAM_CHECK(parts == 1 || rects.size() == 1)
+      << parts << " parts of " << rects.size() << " rectangles";
   // Between two cuts all keys are read by the same rectangles.
   std::vector<int64_t> cuts = {0, keys};
   for (const AttentionRect& rect : rects) {
@@ -85,7 +126,21 @@ std::shared_ptr<AttentionTiles> AttentionTiles::of_keys(std::span<const Attentio
         ranges.push_back({begin, count});
       }
     }
-    add_tiles(tiles, cuts[i], cuts[i + 1], ranges, first);
+    if (ranges.size() == first) ranges.push_back({0, 0});  // nobody: their gradient is zero
+    if (parts == 1) {
+      add_tiles(tiles, cuts[i], cuts[i + 1], ranges, first, kAttentionTile);
+      continue;
+    }
+    const AttentionRange all = ranges.back();
+    ranges.pop_back();
+    const int64_t size = ceil_div(ceil_div(all.count, kAttentionStep), parts) * kAttentionStep;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t begin = std::min<int64_t>(part * size, all.count);
+      ranges.push_back({static_cast<int32_t>(all.begin + begin),
+                        static_cast<int32_t>(std::min(size, all.count - begin))});
+      add_tiles(tiles, cuts[i], cuts[i + 1], ranges, ranges.size() - 1, kAttentionTile,
+                static_cast<int32_t>(part));
+    }
   }
   return std::shared_ptr<AttentionTiles>(new AttentionTiles(std::move(tiles), ranges));
 }

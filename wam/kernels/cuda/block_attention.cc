@@ -24,8 +24,13 @@ Problem problem_of(const KernelSignature& s, const TensorType& qkv, bool gradien
             .kv_row = row,
             .kv_batch = length * row};
   const std::vector<AttentionRect> rects = parse_rects(s.attrs.integers("rects"), length);
-  p.queries = cuda::AttentionTiles::of_queries(rects);
-  if (gradient) p.keys = cuda::AttentionTiles::of_keys(rects, length);
+  if (gradient) {
+    p.queries = cuda::AttentionTiles::of_queries(rects);
+    p.keys = cuda::AttentionTiles::of_keys(rects, length);
+  } else {
+    p.queries =
+        cuda::AttentionTiles::for_forward(rects, p.args.dtype, p.args.d, p.args.scale > 0);
+  }
   return p;
 }
 
@@ -57,7 +62,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
     args.dq = io.outputs[0];
     args.dk = io.out<std::byte>(0) + width;
     args.dv = io.out<std::byte>(0) + 2 * width;
-    args.stats = static_cast<float2*>(io.workspace);
+    args.stats = static_cast<float*>(io.workspace);
     cuda::launch_attention_grad(args, *p.queries, *p.keys, cuda::stream_of(io));
   });
 }

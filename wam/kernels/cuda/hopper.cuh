@@ -24,9 +24,13 @@ __device__ __forceinline__ void barrier_init(uint64_t* barrier, uint32_t arrival
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(arrivals));
 }
-__device__ __forceinline__ void barrier_arrive(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
-               : "memory");
+// One arrival for the whole warp, after what its threads did so far.
+__device__ __forceinline__ void barrier_arrive_warp(uint64_t* barrier) {
+  __syncwarp();
+  asm volatile(
+      "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\n"
+      "@p mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];\n}" ::"r"(shared_address(barrier))
+      : "memory");
 }
 // Arrives, and makes the barrier wait for `bytes` of copy_box as well.
 __device__ __forceinline__ void barrier_arrive_expecting(uint64_t* barrier, uint32_t bytes) {
@@ -60,12 +64,10 @@ __device__ __forceinline__ void barrier_wait(uint64_t* barrier, uint32_t parity)
   }
 }
 
-// kBytes (4 or 8) from global to shared memory; zeros if not `valid` (the address must be readable
-// still).
-template <int kBytes>
-__device__ __forceinline__ void copy_piece(uint32_t to, const void* from, bool valid) {
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(kBytes),
-               "r"(valid ? kBytes : 0)
+// 4 bytes from global to shared memory; zero if not `valid` (the address must be readable still).
+__device__ __forceinline__ void copy4(uint32_t to, const void* from, bool valid) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from),
+               "r"(valid ? 4 : 0)
                : "memory");
 }
 // A box of a tensor of four dimensions, at coordinates (x, y, z, w); zeros outside of the tensor.

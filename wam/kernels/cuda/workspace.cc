@@ -51,6 +51,19 @@ int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width) {
   return parts_of(rows, qk_rows_chunk(rows, normed)) * normed * width * 4;
 }
 
+int64_t attention_parts(int64_t batch_heads, int64_t queries, int64_t keys) {
+  constexpr int64_t kMultiprocessors = 132, kTile = 128, kStep = 64, kFewestSteps = 4;
+  const int64_t items = batch_heads * parts_of(keys, kTile), steps = parts_of(queries, kStep);
+  if (items == 0 || steps == 0) return 1;
+  const int64_t wanted = std::clamp<int64_t>(kMultiprocessors / items, 1,
+                                             std::max<int64_t>(steps / kFewestSteps, 1));
+  return parts_of(steps, parts_of(steps, wanted));  // none of them empty
+}
+
+int64_t attention_stats_numbers(int64_t batch_heads, int64_t queries) {
+  return (2 * batch_heads * queries + 3) / 4 * 4;  // what follows is aligned to 16 bytes
+}
+
 }  // namespace wam::cuda
 
 namespace wam {
@@ -104,14 +117,22 @@ int64_t sum_rows_bytes(const KernelSignature& s) {
              : cuda::column_sums_workspace(s.inputs[0].shape.num_elements() / columns, columns);
 }
 
+int64_t attention_grad_bytes(const KernelSignature& s) {
+  const Shape &lse = s.inputs[2].shape, &kv = s.inputs[4].shape;
+  const int64_t batch_heads = lse[0] * lse[1];
+  const int64_t parts = cuda::attention_parts(batch_heads, lse[2], kv[1]);
+  return 4 * (cuda::attention_stats_numbers(batch_heads, lse[2]) +
+              (parts > 1 ? parts * kv.num_elements() : 0));
+}
+
 struct Scratch {
   std::string_view op;
   int64_t (*bytes)(const KernelSignature&);
 };
 int64_t product_bytes(const KernelSignature&) { return cuda::kGemmWorkspace; }
 constexpr Scratch kScratch[] = {
+    {"attention_grad", attention_grad_bytes},
     // Two numbers for each of lse's, [B, H, Lq].
-    {"attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
     {"block_attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
     {"gate_grad",
      [](const KernelSignature& s) {

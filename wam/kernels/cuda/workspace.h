@@ -34,6 +34,11 @@ int64_t weighted_mse_workspace(int64_t rows);
 int64_t qk_rows_chunk(int64_t rows, int64_t normed);
 int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width);
 
+// Parts of the queries over which the keys' gradient of attention is summed one by one, where there
+// are too few keys, heads and samples for the multiprocessors.
+int64_t attention_parts(int64_t batch_heads, int64_t queries, int64_t keys);
+int64_t attention_stats_numbers(int64_t batch_heads, int64_t queries);
+
 // Bound that cuBLASLt's choice must keep to.
 inline constexpr int64_t kGemmWorkspace = int64_t{32} << 20;
 
