@@ -1,6 +1,7 @@
 // Times the CUDA kernels at the models' sizes beside their floors (bytes over copy bandwidth,
 // products over the rate of large ones), and checks the tensor-core attention against the plain
-// kernels at full size. usage: cuda_kernels [check] [5b] [14b] [products] (all when none is named)
+// kernels at full size. usage: cuda_kernels [check] [norms] [5b] [14b] [products] (all when none is
+// named)
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -177,10 +178,13 @@ void time_norms(const Model& m) {
   Attrs affine_grad = affine;
   affine_grad.set("dx_out", true);
   const auto time = [&](const char* label, const OpDef& op, const Attrs& attrs,
-                        std::vector<TensorType> in) {
+                        std::vector<TensorType> in, bool in_place = false) {
     Bound bound(op, attrs, std::move(in), z.index);
+    if (in_place) bound.in_place(0, 0);
     report(std::string(m.name) + " " + label, bound);
   };
+  Attrs add_grad = modulate_grad;
+  add_grad.set("residual", std::string("add"));
   time("residual_norm gate modulate", residual_norm_op, modulate,
        {x, x, table, table, table, index});
   time("residual_norm gate affine", residual_norm_op, affine, {x, x, table, w, w, index});
@@ -188,6 +192,8 @@ void time_norms(const Model& m) {
        {x, x, x, stats, x, table, table, index});
   time("residual_norm_grad gate affine", residual_norm_grad_op, affine_grad,
        {x, x, x, stats, x, table, w, index});
+  time("residual_norm_grad add modulate", residual_norm_grad_op, add_grad,
+       {x, x, x, stats, table, index});
   const TensorType qkv = bf16({m.batch, z.length, 3 * m.width});
   const TensorType rope = f32({z.length, m.width / m.heads / 2, 2});
   const Attrs qk{{"parts", int64_t{3}},
@@ -197,13 +203,14 @@ void time_norms(const Model& m) {
                  {"heads", m.heads}};
   time("qk_norm_rope", qk_norm_rope_op, qk, {qkv, w, w, rope});
   time("qk_norm_rope_grad", qk_norm_rope_grad_op, qk, {qkv, qkv, w, w, rope});
+  time("qk_norm_rope_grad in place", qk_norm_rope_grad_op, qk, {qkv, qkv, w, w, rope}, true);
   const Attrs q{{"parts", int64_t{1}},
                 {"normed", int64_t{1}},
                 {"rope", false},
                 {"eps", 1e-6},
                 {"heads", m.heads}};
   time("qk_norm of cross q", qk_norm_rope_op, q, {x, w});
-  time("qk_norm_grad of cross q", qk_norm_rope_grad_op, q, {x, x, w});
+  time("qk_norm_grad of cross q", qk_norm_rope_grad_op, q, {x, x, w}, true);
   const TensorType wide = bf16({m.batch, z.length, m.ffn});
   time("gelu_tanh", gelu_tanh_op, {}, {wide});
   time("sum_rows of the wide layer", sum_rows_op, {{"suffix", std::vector<int64_t>{m.ffn}}},
@@ -247,41 +254,81 @@ void time_optimizer() {
   report("sum_squares, 190M", norm, 3);
 }
 
-void time_product(const std::string& what, Bound& bound) {
-  Memory scratch(int64_t{6} << 30);
-  const double first = median_us([&] { bound.run(); }, 3);
-  auto* tunable = dynamic_cast<cuda::Tunable*>(&bound.kernel());
-  tunable->tune(scratch.data, scratch.bytes, g_stream);
-  const double tuned = median_us([&] { bound.run(); }, 3);
-  const double flops = bound.cost().flops;
-  fmt::print("{:44} first {:8.1f} us {:6.1f} TFLOP/s, tuned {:8.1f} us {:6.1f} TFLOP/s\n", what,
-             first, flops / first * 1e-6, tuned, flops / tuned * 1e-6);
+// The first choice and the tuned one in turns, each with a cold cache: medians, and in how many of
+// the rounds the tuned one won.
+void time_product(const std::string& what, const std::function<std::unique_ptr<Bound>()>& make) {
+  static const Memory scratch(int64_t{5} << 30), flushed(int64_t{128} << 20);
+  constexpr int kRounds = 25;
+  const auto first = make();
+  const auto tuned = make();
+  auto* tunable = dynamic_cast<cuda::Tunable*>(&tuned->kernel());
+  if (!tunable->tune(scratch.data, scratch.bytes, g_stream)) fmt::print("no room to tune\n");
+  std::vector<double> times[2];
+  int wins = 0;
+  cudaEvent_t events[2];
+  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
+  for (int round = 0; round < kRounds; ++round) {
+    for (int which = 0; which < 2; ++which) {
+      check(cudaMemsetAsync(flushed.data, round, static_cast<size_t>(flushed.bytes), g_stream),
+            "emptying the cache");
+      check(cudaEventRecord(events[0], g_stream), "cudaEventRecord");
+      (which == 0 ? first : tuned)->run();
+      check(cudaEventRecord(events[1], g_stream), "cudaEventRecord");
+      check(cudaEventSynchronize(events[1]), "timing");
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, events[0], events[1]), "cudaEventElapsedTime");
+      times[which].push_back(1e3 * static_cast<double>(ms));
+    }
+    wins += times[1].back() < times[0].back() ? 1 : 0;
+  }
+  for (const cudaEvent_t event : events) cudaEventDestroy(event);
+  for (auto& list : times) std::ranges::sort(list);
+  const double a = times[0][kRounds / 2], b = times[1][kRounds / 2], flops = first->cost().flops;
+  const cuda::Gemm& product = tunable->product();
+  fmt::print(
+      "{:36} first {:8.1f} us {:6.1f} TFLOP/s, tuned (place {:2}) {:8.1f} us {:6.1f} TFLOP/s, won "
+      "{:2} of {}; tuner saw {:.1f} and {:.1f}\n",
+      what, a, flops / a * 1e-6, product.best_place(), b, flops / b * 1e-6, wins, kRounds,
+      product.first_us(), product.best_us());
   std::fflush(stdout);
 }
 
 void time_products(const Model& m) {
   const int64_t rows = m.batch * m.sequence.length;
   struct Layer {
-    const char* name;
-    int64_t n, k;
+    std::string name;
+    int64_t rows, n, k;
   };
+  std::vector<Layer> layers = {{"qkv", rows, 3 * m.width, m.width},
+                               {"proj", rows, m.width, m.width},
+                               {"up", rows, m.ffn, m.width},
+                               {"down", rows, m.width, m.ffn}};
+  for (const int64_t keys : m.context) {
+    layers.push_back({fmt::format("kv of {}", keys), m.batch * keys, 2 * m.width, m.width});
+  }
   const Attrs plain{{"kn", false}};
-  const Attrs more{
-      {"kn", false}, {"bias", true}, {"accumulate", true}, {"dtype", std::string("f32")}};
-  for (const Layer& l : {Layer{"qkv", 3 * m.width, m.width}, Layer{"proj", m.width, m.width},
-                         Layer{"up", m.ffn, m.width}, Layer{"down", m.width, m.ffn}}) {
-    const TensorType x = bf16({rows, l.k}), y = bf16({rows, l.n}), w = bf16({l.n, l.k});
+  const Attrs whole{{"kn", false}, {"bias", false}, {"dtype", std::string("f32")}};
+  Attrs added = whole;
+  added.set("accumulate", true);
+  for (const Layer& l : layers) {
+    const TensorType x = bf16({l.rows, l.k}), y = bf16({l.rows, l.n}), w = bf16({l.n, l.k});
     const bool up = l.n == m.ffn, down = l.k == m.ffn;
-    const std::string label = std::string(m.name) + " " + l.name;
-    Bound forward(up ? linear_gelu_op : linear_op, plain, {x, w, bf16({l.n})}, {});
-    time_product(label + (up ? " + gelu" : ""), forward);
-    Bound dgrad(down ? linear_dgrad_gelu_op : linear_dgrad_op, plain,
-                down ? std::vector<TensorType>{y, w, x} : std::vector<TensorType>{y, w}, {});
-    time_product(label + (down ? " dgrad + gelu" : " dgrad"), dgrad);
-    Bound wgrad(linear_wgrad_op, more, {y, x, f32({l.n, l.k}), f32({l.n})}, {});
-    wgrad.in_place(0, 2);
-    wgrad.in_place(1, 3);
-    time_product(label + " wgrad + bias, added", wgrad);
+    const std::string label = fmt::format("{} {}", m.name, l.name);
+    const auto bound = [](const OpDef& op, const Attrs& attrs, std::vector<TensorType> in) {
+      return [&op, attrs, in] {
+        return std::make_unique<Bound>(op, attrs, in, std::vector<int32_t>{});
+      };
+    };
+    time_product(label, bound(linear_op, plain, {x, w, bf16({l.n})}));
+    if (up) time_product(label + " + gelu", bound(linear_gelu_op, plain, {x, w, bf16({l.n})}));
+    time_product(label + " dgrad", bound(linear_dgrad_op, plain, {y, w}));
+    if (down) time_product(label + " dgrad + gelu", bound(linear_dgrad_gelu_op, plain, {y, w, x}));
+    time_product(label + " wgrad", bound(linear_wgrad_op, whole, {y, x}));
+    time_product(label + " wgrad, added", [&] {
+      auto made = bound(linear_wgrad_op, added, {y, x, f32({l.n, l.k})})();
+      made->in_place(0, 2);
+      return made;
+    });
   }
 }
 
@@ -412,6 +459,10 @@ int run(const std::function<bool(const char*)>& wants) {
   const Model large{"14B x1", 1, 5120, 40, 13824, make_sequence(880, 4, 24), {92, 257}};
   bool right = true;
   if (wants("check")) right = check_all(small.sequence);
+  if (wants("norms")) {
+    time_norms(small);
+    time_norms(large);
+  }
   if (wants("5b")) {
     time_norms(small);
     time_attention(small);

@@ -27,15 +27,24 @@ void add_sizes(Tables& t, const std::string& label, const Sizes& z) {
          .errors = {reduction(static_cast<double>(width))},
          .reference = float64_twin(qk_norm_rope_op)});
   inputs.insert(inputs.begin(), x(shape));
-  const auto terms = static_cast<double>(width);
+  const auto terms = static_cast<double>(width), rows = static_cast<double>(z.batch * z.length);
   // dx sums over a row, the weights' gradients over rows.
-  t.add(
-      {.op = &qk_norm_rope_grad_op,
-       .label = label,
-       .attrs = attrs,
-       .inputs = inputs,
-       .errors = {reduction(2 * terms), reduction(terms + static_cast<double>(z.batch * z.length))},
-       .reference = float64_twin(qk_norm_rope_grad_op)});
+  t.add({.op = &qk_norm_rope_grad_op,
+         .label = label,
+         .attrs = attrs,
+         .inputs = inputs,
+         .errors = {reduction(2 * terms), reduction(terms + rows)},
+         .reference = float64_twin(qk_norm_rope_grad_op)});
+  Attrs more = attrs;
+  more.set("two_grads", true);
+  more.set("bias_grad", true);
+  inputs.insert(inputs.begin(), x(shape));
+  t.add({.op = &qk_norm_rope_grad_op,
+         .label = label + "_two_grads_bias",
+         .attrs = more,
+         .inputs = inputs,
+         .errors = {reduction(2 * terms), reduction(2 * terms + rows)},
+         .reference = float64_twin(qk_norm_rope_grad_op)});
 }
 
 }  // namespace
@@ -46,6 +55,9 @@ void qk_norm_rope_cases(Tables& t) {
   add_sizes(t, "cross_query", {2, 33, 1, 1, 2, 8, false});
   add_sizes(t, "cross_keys", {2, 7, 2, 1, 2, 8, false});
   add_sizes(t, "all_parts", {1, 3, 2, 2, 1, 2, true});
+  add_sizes(t, "eights", {2, 70, 3, 2, 3, 8, true});
+  add_sizes(t, "full_width", {1, 7, 3, 2, 24, 128, true});
+  add_sizes(t, "full_keys", {1, 7, 2, 1, 40, 128, false});
   const auto attrs = [](int64_t parts, int64_t normed, bool rope, int64_t heads) {
     return Attrs{
         {"parts", parts}, {"normed", normed}, {"rope", rope}, {"eps", 1e-6}, {"heads", heads}};

@@ -126,10 +126,16 @@ std::vector<Wide> backward(const RefArgs& args) {
       accumulate(out[0], place, dx, size);
       accumulate(out[norm], norm_place(place), dh * r.z[i], std::fabs(dh) * r.z_size[i]);
       accumulate(out[norm + 1], norm_place(place), dh, std::fabs(dh));
-      if (!p.gated()) continue;
+      const bool bias = args.attrs.flag("bias_grad");
+      if (!p.gated()) {
+        if (bias) accumulate(out.back(), i, dx, size);
+        continue;
+      }
       const size_t at = table_place(args, shape, in.gate->shape, in.index, place);
-      accumulate(out[1], place, dx * in.gate->data[at], size * std::fabs(in.gate->data[at]));
+      const double gate = in.gate->data[at];
+      accumulate(out[1], place, dx * gate, size * std::fabs(gate));
       accumulate(out[2], at, dx * in.o->data[place], size * std::fabs(in.o->data[place]));
+      if (bias) accumulate(out.back(), i, dx * gate, size * std::fabs(gate));
     }
   }
   return out;
@@ -152,13 +158,16 @@ void add_forward(Tables& tables, const Parts& p, const Sizes& z) {
   tables.add(c);
 }
 
-void add_gradient(Tables& tables, const Parts& p, const Sizes& z, bool dx_out) {
+void add_gradient(Tables& tables, const Parts& p, const Sizes& z, bool dx_out,
+                  bool bias_grad = false) {
   Case c{.op = &residual_norm_grad_op,
-         .label = std::string(z.label) + "_" + p.label() + (dx_out ? "_both" : ""),
+         .label = std::string(z.label) + "_" + p.label() + (dx_out ? "_both" : "") +
+                  (bias_grad ? "_bias" : ""),
          .attrs = attrs_of(p),
          .inputs = {x(z.x)},
          .reference = backward};
   c.attrs.set("dx_out", dx_out);
+  if (bias_grad) c.attrs.set("bias_grad", true);
   if (dx_out) c.inputs.push_back(x(z.x));
   c.inputs.push_back(x(z.x));
   c.inputs.push_back(layer_stats_of(c.inputs.size() - 1, Shape{z.x[0] * z.x[1], 2}, kEps));
@@ -201,7 +210,9 @@ void residual_norm_cases(Tables& tables) {
                          {"odd", Shape{2, 9, 31}, 3},
                          {"scattered", Shape{2, 67, 33}, 4, true},
                          {"no_tokens", Shape{2, 0, 4}, 2},
-                         {"large", Shape{2, 101, 193}, 5}};
+                         {"large", Shape{2, 101, 193}, 5},
+                         {"eights", Shape{3, 67, 40}, 7, true},
+                         {"full_width", Shape{1, 13, 3072}, 3, true}};
   for (const Sizes& z : sizes) {
     for (const char* residual : {"none", "add", "gate"}) {
       for (const char* norm : {"none", "affine", "modulate"}) {
@@ -211,6 +222,7 @@ void residual_norm_cases(Tables& tables) {
         if (!p.has_norm()) continue;
         add_gradient(tables, p, z, false);
         if (p.has_residual()) add_gradient(tables, p, z, true);
+        if (p.has_residual()) add_gradient(tables, p, z, true, true);
       }
     }
   }

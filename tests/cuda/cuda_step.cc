@@ -1,6 +1,7 @@
 // Forward and backward of a DiT on the GPU: in f32 and bf16 against the CPU's f32, streamed against
-// captured (the same bits), twice (the same bits). With `time LAYERS BATCH` it times the 5B model
-// at full width with that many layers and prints where the time goes. Skips aloud without a GPU.
+// captured (the same bits), twice (the same bits). With `time LAYERS BATCH [tuned]` it times the 5B
+// model at full width with that many layers, its products' algorithms tuned or not, and prints
+// where the time goes. Skips aloud without a GPU.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -20,7 +21,9 @@
 #include "wam/models/params.h"
 #include "wam/passes/common_subexpressions.h"
 #include "wam/passes/dead_code.h"
+#include "wam/passes/fuse_bias_gradients.h"
 #include "wam/passes/fuse_linear_gelu.h"
+#include "wam/passes/fuse_padded_sums.h"
 #include "wam/passes/fuse_residual_norm.h"
 
 namespace wam {
@@ -65,6 +68,9 @@ Built build(const DitConfig& config, const DitTrainShape& shape, DType dtype, co
   merge_common_subexpressions(graph);
   remove_dead_code(graph);
   fuse_linear_dgrad_gelu(graph);
+  fuse_padded_sums(graph);
+  fuse_gradient_sums(graph);
+  fuse_bias_gradients(graph);
   remove_dead_code(graph);
   built.program = lower(graph, target);
   return built;
@@ -253,9 +259,10 @@ void time_step(Device& gpu, int64_t layers, int64_t batch) {
 }
 
 int run(int argc, char** argv) {
-  const auto cpu = make_cpu_device(), gpu = make_cuda_device();
+  const bool tuned = argc == 5 && std::string(argv[4]) == "tuned";
+  const auto cpu = make_cpu_device(), gpu = make_cuda_device({.tune = tuned});
   fmt::print("{}\n", gpu->name());
-  if (argc == 4 && std::string(argv[1]) == "time") {
+  if (argc >= 4 && std::string(argv[1]) == "time") {
     time_step(*gpu, std::stoll(argv[2]), std::stoll(argv[3]));
     return 0;
   }

@@ -43,13 +43,18 @@ std::vector<TensorType> infer(const OpArgs& args) {
 
 std::vector<TensorType> infer_grad(const OpArgs& args) {
   rules::count(args, 3, 16);
-  check(args, 1);
-  rules::demand(args.inputs[0] == args.inputs[1], args, "dy of x's type");
-  std::vector<TensorType> outputs = {args.inputs[1]};
-  const Shape weight{args.inputs[1].shape[2] / args.attrs.integer("parts")};
-  for (int64_t i = 0; i < args.attrs.integer("normed"); ++i) {
-    outputs.push_back({rules::grad_dtype(args.inputs[1].dtype), weight});
+  const size_t x = args.attrs.flag("two_grads") ? 2 : 1;
+  check(args, x);
+  for (size_t i = 0; i < x; ++i) {
+    rules::demand(args.inputs[i] == args.inputs[x], args, "dy of x's type");
   }
+  std::vector<TensorType> outputs = {args.inputs[x]};
+  const int64_t width = args.inputs[x].shape[2];
+  const DType st = rules::grad_dtype(args.inputs[x].dtype);
+  for (int64_t i = 0; i < args.attrs.integer("normed"); ++i) {
+    outputs.push_back({st, Shape{width / args.attrs.integer("parts")}});
+  }
+  if (args.attrs.flag("bias_grad")) outputs.push_back({st, Shape{width}});
   return outputs;
 }
 

@@ -4,7 +4,9 @@
 // Self-attention: parts 3, two weights, table. Cross-attention queries: parts 1, one weight; keys
 // and values: parts 2, one weight. May be written in place of x.
 // Gradient op: inputs dy, x, weights..., (table); outputs dx, dweights... [D] in the statistics
-// type.
+// type. With attribute `two_grads` a second dy follows the first, to be added to it; with `bias_grad`
+// the last output is the sum of dx over rows [parts * D] in the statistics type: the gradient of the
+// bias of the projection.
 #pragma once
 
 #include <span>

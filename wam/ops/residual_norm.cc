@@ -2,11 +2,13 @@
 
 #include "wam/base/check.h"
 #include "wam/ops/add.h"
+#include "wam/ops/cast.h"
 #include "wam/ops/gate.h"
 #include "wam/ops/layer_norm.h"
 #include "wam/ops/modulate.h"
 #include "wam/ops/op_list.h"
 #include "wam/ops/rules.h"
+#include "wam/ops/sum_rows.h"
 
 namespace wam {
 namespace {
@@ -143,6 +145,9 @@ std::vector<TensorType> infer_grad(const OpArgs& args) {
     rules::demand(args.inputs[at] == weight, args, "weight [D] of dh's dtype");
     outputs.insert(outputs.end(), 2, {rules::grad_dtype(x.dtype), weight.shape});
   }
+  if (args.attrs.flag("bias_grad")) {
+    outputs.push_back({rules::grad_dtype(x.dtype), Shape{x.shape[2]}});
+  }
   return outputs;
 }
 
@@ -182,6 +187,10 @@ std::vector<ValueId> decompose_grad(Builder& b, std::span<const ValueId> inputs,
     outputs.insert(outputs.end(), {grad.x, grad.g});
   }
   outputs.insert(outputs.end(), norm_grads.begin(), norm_grads.end());
+  if (attrs.flag("bias_grad")) {
+    const ValueId summed = cast(b, outputs[p.gate ? 1 : 0], rules::grad_dtype(b.dtype(in.dh)));
+    outputs.push_back(sum_rows(b, summed, Shape{b.shape(summed)[2]}));
+  }
   return outputs;
 }
 

@@ -28,10 +28,12 @@ struct ResidualNorm {
 ResidualNorm residual_norm(Builder& b, const ResidualNormInputs& inputs, double eps);
 
 // residual_norm_grad, emitted by the backward rule when a gradient of h arrives. Attributes as the
-// forward op's, and `dx_out`: whether a gradient of x_out arrives. Inputs in order:
+// forward op's, and `dx_out`: whether a gradient of x_out arrives, and `bias_grad`. Inputs in order:
 //   dh, dx_out if so, x_out (x without a residual), stats,
 //   o and gate if "gate", scale if "modulate", w if "affine", index if "gate" or "modulate".
 // Outputs in order: dx [B, L, D]; do and dgate if "gate" (with "add" do is dx);
-//   dscale and dshift if "modulate"; dw and db [D] st if "affine".
+//   dscale and dshift if "modulate"; dw and db [D] st if "affine"; with `bias_grad` the sum of do (dx
+//   where there is no do) over tokens [D] st: the gradient of the bias of a linear layer before the
+//   seam.
 
 }  // namespace wam

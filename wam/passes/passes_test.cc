@@ -10,7 +10,9 @@
 #include "wam/passes/dead_code.h"
 #include "wam/passes/decompose_fused.h"
 #include "wam/passes/fuse_accumulation.h"
+#include "wam/passes/fuse_bias_gradients.h"
 #include "wam/passes/fuse_linear_gelu.h"
+#include "wam/passes/fuse_padded_sums.h"
 #include "wam/passes/fuse_residual_norm.h"
 #include "wam/passes/pass.h"
 #include "wam/passes/recompute.h"
@@ -147,6 +149,77 @@ TEST(FuseAccumulation, AddsInPlace) {
 TEST(FuseAccumulation, LeavesAGradientThatIsReadElsewhere) {
   Graph graph = parse(kAccumulation + "  output \"dw\" %4\n");
   EXPECT_FALSE(fuse_accumulation(graph));
+}
+
+const std::string kSlices = R"(
+  %0 = input "a" : f32[1,4]
+  %1 = input "b" : f32[2,4]
+  %2 = input "c" : f32[1,4]
+  %3 = pad_zeros{after=2, before=1, dim=0}(%0) : f32[4,4]
+  %4 = pad_zeros{after=0, before=2, dim=0}(%1) : f32[4,4]
+  %5 = pad_zeros{after=3, before=0, dim=0}(%2) : f32[4,4]
+  %6 = add(%3, %4) : f32[4,4]
+)";
+
+TEST(FusePaddedSums, PutsPartsSideBySide) {
+  Graph graph = parse(kSlices + "  %7 = add(%6, %5) : f32[4,4]\n  output \"y\" %7\n");
+  EXPECT_TRUE(fuse_padded_sums(graph));
+  remove_dead_code(graph);
+  verify(graph);
+  EXPECT_EQ(count(graph, "add") + count(graph, "pad_zeros"), 0);
+  ASSERT_EQ(count(graph, "concat"), 1);
+  const Node& concat = graph.node(graph.order().back());
+  EXPECT_EQ(graph.shape(concat.inputs[0]), (Shape{1, 4}));
+  EXPECT_EQ(graph.shape(concat.inputs[2]), (Shape{2, 4}));
+}
+
+TEST(FusePaddedSums, LeavesGapsOverlapsAndSumsThatOthersRead) {
+  Graph gap = parse(kSlices + "  output \"y\" %6\n");
+  EXPECT_FALSE(fuse_padded_sums(gap));
+  Graph overlap = parse(kSlices + "  %7 = add(%6, %4) : f32[4,4]\n  output \"y\" %7\n");
+  EXPECT_FALSE(fuse_padded_sums(overlap));
+  Graph shared = parse(kSlices + "  %7 = add(%6, %5) : f32[4,4]\n  %8 = add(%7, %6) : f32[4,4]\n"
+                                 "  output \"y\" %8\n");
+  EXPECT_FALSE(fuse_padded_sums(shared));
+}
+
+const std::string kQueryGradients = R"(
+  %0 = input "one" : f32[2,3,8]
+  %1 = input "two" : f32[2,3,8]
+  %2 = input "q" : f32[2,3,8]
+  %3 = state "w" weights 0 weights : f32[8]
+  %4 = add(%0, %1) : f32[2,3,8]
+  %5, %6 = qk_norm_rope_grad{eps=1e-06, heads=1, normed=1, parts=1, rope=false}(%4, %2, %3) : f32[2,3,8], f32[8]
+  %7, %8 = linear_wgrad{bias=true, dtype="f32", kn=false}(%5, %2) : f32[8,8], f32[8]
+  output "dw" %6
+  output "dm" %7
+  output "db" %8
+)";
+
+TEST(FuseBiasGradients, LeavesTheSumToTheNorm) {
+  Graph graph = parse(kQueryGradients);
+  EXPECT_TRUE(fuse_bias_gradients(graph));
+  verify(graph);
+  EXPECT_FALSE(graph.node(graph.order().back()).attrs.flag("bias"));
+  EXPECT_FALSE(fuse_bias_gradients(graph));
+}
+
+TEST(FuseBiasGradients, LeavesABiasOfAnInput) {
+  Graph graph = parse(kAccumulation);
+  EXPECT_FALSE(fuse_bias_gradients(graph));
+}
+
+TEST(FuseGradientSums, LeavesTheSumToTheNorm) {
+  Graph graph = parse(kQueryGradients);
+  EXPECT_TRUE(fuse_gradient_sums(graph));
+  remove_dead_code(graph);
+  verify(graph);
+  EXPECT_EQ(count(graph, "add"), 0);
+}
+
+TEST(FuseGradientSums, LeavesASumThatOthersRead) {
+  Graph graph = parse(kQueryGradients + "  output \"sum\" %4\n");
+  EXPECT_FALSE(fuse_gradient_sums(graph));
 }
 
 const std::string kTwoHalves = R"(

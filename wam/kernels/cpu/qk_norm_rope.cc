@@ -1,3 +1,4 @@
+#include "wam/kernels/cpu/column_sums.h"
 #include "wam/kernels/cpu/rms_norm.h"
 #include "wam/kernels/cpu/rope.h"
 
@@ -58,23 +59,33 @@ std::unique_ptr<Kernel> create_forward(const KernelSignature& s) {
   });
 }
 
+// Place of x among the gradient's inputs.
+size_t x_of(const KernelSignature& s) { return s.attrs.flag("two_grads") ? 2 : 1; }
+
 // Partial sums of the weights' gradients: [blocks, normed, width].
 int64_t grad_workspace(const KernelSignature& s) {
-  const Sizes z = sizes_of(s, 1);
+  const Sizes z = sizes_of(s, x_of(s));
   return cpu::rms_blocks(z.rows) * z.normed * z.width * size_bytes(s.outputs[0].dtype);
 }
 
 std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
-  const Sizes z = sizes_of(s, 1);
+  const size_t x_at = x_of(s);
+  const Sizes z = sizes_of(s, x_at);
+  const bool bias_grad = s.attrs.flag("bias_grad");
   return cpu::dispatch_float(s.outputs[0].dtype, [&]<typename T>() {
     return cpu::make_kernel([=](const KernelIo& io) {
       T* partials = static_cast<T*>(io.workspace);
-      const T* table = z.rope ? io.in<T>(static_cast<size_t>(z.normed) + 2) : nullptr;
+      const T* table = z.rope ? io.in<T>(x_at + 1 + static_cast<size_t>(z.normed)) : nullptr;
       const auto row_grad = [&](int64_t row, T* block_sums) {
         for (int64_t part = 0; part < z.parts; ++part) {
           const int64_t offset = row * z.stride() + part * z.width;
-          const T *dy = io.in<T>(0) + offset, *x = io.in<T>(1) + offset;
+          const T *dy = io.in<T>(0) + offset, *x = io.in<T>(x_at) + offset;
           T* dx = io.out<T>(0) + offset;
+          if (x_at == 2) {
+            const T* more = io.in<T>(1) + offset;
+            for (int64_t i = 0; i < z.width; ++i) dx[i] = dy[i] + more[i];
+            dy = dx;
+          }
           if (part >= z.normed) {
             if (dy != dx) std::copy_n(dy, z.width, dx);
             continue;
@@ -83,8 +94,8 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
             cpu::rope_row(dy, token_table(z, table, row), z.heads, z.head_dim(), true, dx);
             dy = dx;
           }
-          cpu::rms_grad_row(dy, x, io.in<T>(static_cast<size_t>(part) + 2), z.width, z.eps, dx,
-                            block_sums + part * z.width);
+          cpu::rms_grad_row(dy, x, io.in<T>(x_at + 1 + static_cast<size_t>(part)), z.width, z.eps,
+                            dx, block_sums + part * z.width);
         }
       };
       cpu::parallel_for(cpu::rms_blocks(z.rows), 1, [&](int64_t begin, int64_t end) {
@@ -99,6 +110,12 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
         cpu::sum_blocks(partials + part * z.width, cpu::rms_blocks(z.rows), z.normed * z.width,
                         z.width, io.out<T>(static_cast<size_t>(part) + 1));
       }
+      if (!bias_grad) return;
+      const T* dx = io.out<T>(0);
+      T* sums = io.out<T>(static_cast<size_t>(z.normed) + 1);
+      cpu::sum_columns<T>(
+          z.rows, z.stride(), [=](int64_t row, int64_t i) { return dx[row * z.stride() + i]; },
+          [=](int64_t i, T sum) { sums[i] = sum; });
     });
   });
 }

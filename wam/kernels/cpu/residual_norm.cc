@@ -1,3 +1,4 @@
+#include "wam/kernels/cpu/column_sums.h"
 #include "wam/kernels/cpu/layer_norm.h"
 #include "wam/kernels/cpu/rms_norm.h"
 #include "wam/kernels/cpu/token_rows.h"
@@ -195,6 +196,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
   const cpu::TokenSizes z = sizes_of(s, l);
   const int64_t n = z.width;
   const size_t norm_out = l.gated ? 3 : 1;  // place of dscale or dw among the outputs
+  const bool bias_grad = s.attrs.flag("bias_grad");
   return cpu::dispatch_float(s.outputs[0].dtype, [&]<typename T>() {
     return cpu::make_kernel([=](const KernelIo& io) {
       const GradIo<T> g{.dh = io.in<T>(0),
@@ -229,6 +231,13 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
           return g.dx[row * n + i] * g.o[row * n + i];
         };
         cpu::sum_tokens(z, g.index, term, io.out<T>(2));
+      }
+      if (bias_grad) {
+        const T* summed = l.gated ? g.d_o : g.dx;
+        T* sums = io.out<T>(norm_out + 2);
+        cpu::sum_columns<T>(
+            z.rows(), n, [=](int64_t row, int64_t i) { return summed[row * n + i]; },
+            [=](int64_t i, T sum) { sums[i] = sum; });
       }
     });
   });

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -18,7 +17,12 @@ namespace wam::cuda {
 namespace {
 
 using Algorithm = cublasLtMatmulAlgo_t;
-constexpr int kCandidates = 8;
+constexpr int kCandidates = 16;
+// Twice the largest cache.
+constexpr int64_t kFlushBytes = int64_t{128} << 20;
+// A choice other than the first must be faster by 1.5 % in the median, and in nine rounds of ten.
+constexpr int kRounds = 20;
+constexpr double kClearly = 0.985, kMostRounds = 0.9;
 
 void check_lt(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -191,25 +195,60 @@ std::vector<Algorithm> candidates_of(const GemmSpec& s, const Description& descr
   return result;
 }
 
-double median_us(cudaStream_t stream, const auto& call) {
-  constexpr int kRepeats = 5;
-  std::array<cudaEvent_t, kRepeats + 1> events{};
-  for (cudaEvent_t& event : events) check(cudaEventCreate(&event), "cudaEventCreate");
-  call();
-  check(cudaEventRecord(events[0], stream), "cudaEventRecord");
-  for (int i = 0; i < kRepeats; ++i) {
+// Runs of each candidate in turn, in rounds, so that all meet the same clocks and temperatures; the
+// cache is filled with something else before each. Microseconds by candidate and round.
+class Trials {
+ public:
+  Trials(size_t candidates, void* flushed, int64_t flush_bytes, cudaStream_t stream)
+      : times_(candidates), flushed_(flushed), flush_bytes_(flush_bytes), stream_(stream) {
+    for (cudaEvent_t& event : events_) check(cudaEventCreate(&event), "cudaEventCreate");
+  }
+  ~Trials() {
+    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+  }
+  Trials(const Trials&) = delete;
+  Trials& operator=(const Trials&) = delete;
+
+  // One more time of a candidate.
+  void run(size_t candidate, const auto& call) {
+    check(cudaMemsetAsync(flushed_, static_cast<int>(times_[candidate].size() & 0xff),
+                          static_cast<size_t>(flush_bytes_), stream_),
+          "emptying the cache");
+    check(cudaEventRecord(events_[0], stream_), "cudaEventRecord");
     call();
-    check(cudaEventRecord(events[static_cast<size_t>(i) + 1], stream), "cudaEventRecord");
+    check(cudaEventRecord(events_[1], stream_), "cudaEventRecord");
+    check(cudaEventSynchronize(events_[1]), "timing a product");
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, events_[0], events_[1]), "cudaEventElapsedTime");
+    times_[candidate].push_back(1e3 * static_cast<double>(ms));
   }
-  check(cudaStreamSynchronize(stream), "timing a product");
-  std::array<float, kRepeats> times{};
-  for (size_t i = 0; i < kRepeats; ++i) {
-    check(cudaEventElapsedTime(&times[i], events[i], events[i + 1]), "cudaEventElapsedTime");
+  double median(size_t candidate) const {
+    std::vector<double> sorted = times_[candidate];
+    std::ranges::sort(sorted);
+    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
   }
-  for (const cudaEvent_t event : events) cudaEventDestroy(event);
-  std::ranges::sort(times);
-  return 1e3 * static_cast<double>(times[kRepeats / 2]);
-}
+  // Share of the rounds in which `a` was faster than `b`.
+  double wins(size_t a, size_t b) const {
+    const size_t rounds = std::min(times_[a].size(), times_[b].size());
+    size_t count = 0;
+    for (size_t i = 0; i < rounds; ++i) count += times_[a][i] < times_[b][i] ? 1 : 0;
+    return rounds == 0 ? 0 : static_cast<double>(count) / static_cast<double>(rounds);
+  }
+  // Clearly faster, so that noise does not decide.
+  bool clearly(size_t a, size_t b) const {
+    return median(a) < kClearly * median(b) && wins(a, b) >= kMostRounds;
+  }
+  void forget() {
+    for (std::vector<double>& list : times_) list.clear();
+  }
+
+ private:
+  std::vector<std::vector<double>> times_;
+  void* flushed_;
+  int64_t flush_bytes_;
+  cudaStream_t stream_;
+  cudaEvent_t events_[2] = {};
+};
 
 }  // namespace
 
@@ -265,19 +304,53 @@ struct Gemm::State {
                           &algorithm, o.workspace, static_cast<size_t>(kGemmWorkspace), stream);
   }
 
+  // The first of the list unless another is clearly faster.
+  void choose(const GemmOperands& o, void* flushed, cudaStream_t stream) {
+    constexpr int kQuick = 3;
+    constexpr double kHopeless = 1.06;
+    std::vector<size_t> left;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (multiply(candidates[i], o, stream) == CUBLAS_STATUS_SUCCESS) left.push_back(i);
+    }
+    WAM_CHECK(!left.empty()) << "no algorithm runs for " << spec.key();
+    Trials trials(candidates.size(), flushed, kFlushBytes, stream);
+    const auto rounds = [&](int count) {
+      for (int round = 0; round < count; ++round) {
+        for (const size_t i : left) trials.run(i, [&] { multiply(candidates[i], o, stream); });
+      }
+    };
+    rounds(kQuick);
+    const double first = trials.median(left.front());
+    std::erase_if(
+        left, [&](size_t i) { return i != left.front() && trials.median(i) > kHopeless * first; });
+    trials.forget();
+    rounds(kRounds);
+    size_t best = left.front();
+    first_us = trials.median(best);
+    for (const size_t i : left) {
+      if (trials.clearly(i, left.front()) && trials.median(i) < trials.median(best)) best = i;
+    }
+    best_us = trials.median(best);
+    best_place = static_cast<int>(best);
+    chosen = candidates[best];
+  }
+
   GemmSpec spec;
   std::unique_ptr<Description> description;
   std::vector<Algorithm> candidates;
   Algorithm chosen{};
   bool plain = false;
   double best_us = 0, first_us = 0;
+  int best_place = 0;
 };
 
 Gemm::Gemm(const GemmSpec& spec) : state_(std::make_unique<State>(spec)) {}
 Gemm::~Gemm() = default;
 Gemm::Gemm(Gemm&&) noexcept = default;
+Gemm& Gemm::operator=(Gemm&&) noexcept = default;
 double Gemm::best_us() const { return state_->best_us; }
 double Gemm::first_us() const { return state_->first_us; }
+int Gemm::best_place() const { return state_->best_place; }
 const GemmSpec& Gemm::spec() const { return state_->spec; }
 
 void Gemm::run(const GemmOperands& operands, cudaStream_t stream) const {
@@ -306,23 +379,38 @@ bool Gemm::tune(void* scratch, int64_t bytes, cudaStream_t stream) {
   o.d = take(z.m * z.n * size_bytes(z.out));
   if (Description::has_aux(z.epilogue)) o.aux = take(z.m * z.n * size_bytes(z.out));
   if (Description::has_bias(z.epilogue)) o.bias = take(z.m * 4);
+  std::byte* const flushed = take(kFlushBytes);
   if (at > end) return false;
   fill_for_timing(scratch, at - static_cast<std::byte*>(scratch), stream);
-  s.best_us = 0;
-  for (size_t i = 0; i < s.candidates.size(); ++i) {
-    if (s.multiply(s.candidates[i], o, stream) != CUBLAS_STATUS_SUCCESS) continue;
-    const double us = median_us(stream, [&] { s.multiply(s.candidates[i], o, stream); });
-    if (i == 0) s.first_us = us;
-    // An equal must win clearly: noise must not decide.
-    if (s.best_us == 0 || us < 0.98 * s.best_us) {
-      s.best_us = us;
-      s.chosen = s.candidates[i];
-    }
-  }
+  s.choose(o, flushed, stream);
   Table& known = table();
   const std::lock_guard lock(known.mutex);
   known.entries[z.key()] = s.chosen;
   return true;
+}
+
+bool is_clearly_faster(const std::function<void()>& first, const std::function<void()>& second,
+                       void* scratch, cudaStream_t stream) {
+  Trials trials(2, scratch, kFlushBytes, stream);
+  for (int round = 0; round < kRounds; ++round) {
+    trials.run(0, first);
+    trials.run(1, second);
+  }
+  return trials.clearly(1, 0);
+}
+
+int64_t cold_bytes() { return kFlushBytes; }
+
+bool is_noted(const std::string& key) {
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  return known.entries.contains(key);
+}
+
+void note(const std::string& key) {
+  Table& known = table();
+  const std::lock_guard lock(known.mutex);
+  known.entries[key] = Algorithm{};
 }
 
 std::string format_algorithms() {

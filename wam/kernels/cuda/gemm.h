@@ -1,12 +1,14 @@
 // Matrix products by cuBLASLt with their epilogues, for the linear ops. A product's algorithm is
 // looked up in the process-wide AlgorithmTable, else it is the first of cuBLASLt's list: the same
-// choice in every run. Tuning times the list on scratch memory and enters the best in the table,
-// which a run stores and restores, since other tiles may give other bits.
+// choice in every run. Tuning times the list on scratch memory, candidate by candidate in rounds,
+// with a cold cache, and enters the first or one that is clearly faster in the table, which a run
+// stores and restores, since other tiles may give other bits.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,6 +53,7 @@ class Gemm {
   explicit Gemm(const GemmSpec& spec);
   ~Gemm();
   Gemm(Gemm&&) noexcept;
+  Gemm& operator=(Gemm&&) noexcept;
   void run(const GemmOperands& operands, cudaStream_t stream) const;
   // Times the candidates on [scratch, scratch + bytes), which it overwrites; false if that is too
   // small. Blocks.
@@ -58,6 +61,7 @@ class Gemm {
   // Microseconds of the last tuning's best and of the first candidate; 0 before.
   double best_us() const;
   double first_us() const;
+  int best_place() const;  // of the best in the list
   const GemmSpec& spec() const;
 
  private:
@@ -70,7 +74,18 @@ class Tunable {
  public:
   virtual ~Tunable() = default;
   virtual bool tune(void* scratch, int64_t bytes, cudaStream_t stream) = 0;
+  virtual const Gemm& product() const = 0;
 };
+
+// Whether `second` is clearly faster than `first`: run in turns, each with a cold cache, as tuning
+// does. `scratch` of cold_bytes() is overwritten.
+bool is_clearly_faster(const std::function<void()>& first, const std::function<void()>& second,
+                       void* scratch, cudaStream_t stream);
+int64_t cold_bytes();
+
+// Decisions beside algorithms, kept in the same table: whether `key` was noted.
+bool is_noted(const std::string& key);
+void note(const std::string& key);
 
 // The table as text, one "key hex" a line under a header that names library version and device.
 // parse throws DataError for text it cannot use; entries made for another library or device are not

@@ -50,6 +50,7 @@ struct ProductKernel : Kernel, cuda::Tunable {
   bool tune(void* scratch, int64_t bytes, cudaStream_t stream) override {
     return gemm.tune(scratch, bytes, stream);
   }
+  const cuda::Gemm& product() const override { return gemm; }
   Gemm gemm;
 };
 

@@ -26,6 +26,7 @@ struct DgradGeluKernel final : Kernel, cuda::Tunable {
   bool tune(void* scratch, int64_t bytes, cudaStream_t stream) override {
     return gemm.tune(scratch, bytes, stream);
   }
+  const cuda::Gemm& product() const override { return gemm; }
   cuda::Gemm gemm;
   bool fused;
 };

@@ -35,6 +35,19 @@ __global__ void copy_blocks_kernel(BlockCopy c, const Unit* x, Unit* y) {
   }
 }
 
+// One part for each row of the grid.
+template <typename Unit>
+__global__ void copy_parts_kernel(const __grid_constant__ PartCopy p, Unit* y) {
+  const BlockCopy& c = p.copy[blockIdx.y];
+  const Unit* x = static_cast<const Unit*>(p.x[blockIdx.y]);
+  y += p.offset[blockIdx.y];
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < c.blocks * c.bytes;
+       i += step) {
+    y[i / c.bytes * c.y_stride + i % c.bytes] = x[i / c.bytes * c.x_stride + i % c.bytes];
+  }
+}
+
 template <typename Unit>
 __global__ void move_rows_kernel(RowMove m, const Unit* x, const int32_t* index, Unit* y) {
   const int64_t step = int64_t{gridDim.x} * blockDim.x, count = m.batch * m.moved * m.bytes;
@@ -101,6 +114,28 @@ void launch_copy_blocks(const BlockCopy& copy, const void* x, void* y, cudaStrea
             units, static_cast<const Unit*>(x), static_cast<Unit*>(y));
       });
   check_launch("copy_blocks");
+}
+
+void launch_copy_parts(const PartCopy& parts, void* y, cudaStream_t stream) {
+  int64_t all = common_of({}, {y}), most = 0;
+  for (int i = 0; i < parts.num_parts; ++i) {
+    const BlockCopy& c = parts.copy[i];
+    all |= common_of({c.bytes, c.x_stride, c.y_stride, parts.offset[i]}, {parts.x[i]});
+    most = std::max(most, c.blocks * c.bytes);
+  }
+  if (most == 0) return;
+  dispatch_unit(all & -all, [&]<typename Unit>() {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(Unit));
+    PartCopy units = parts;
+    for (int i = 0; i < units.num_parts; ++i) {
+      BlockCopy& c = units.copy[i];
+      c = {c.blocks, c.bytes / kSize, c.x_stride / kSize, c.y_stride / kSize};
+      units.offset[i] /= kSize;
+    }
+    const dim3 grid(grid_for(most / kSize, kThreads), static_cast<unsigned>(parts.num_parts));
+    copy_parts_kernel<<<grid, kThreads, 0, stream>>>(units, static_cast<Unit*>(y));
+  });
+  check_launch("copy_parts");
 }
 
 void launch_move_rows(const RowMove& move, const void* x, const int32_t* index, void* y,

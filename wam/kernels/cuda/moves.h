@@ -15,6 +15,16 @@ struct BlockCopy {
 };
 void launch_copy_blocks(const BlockCopy& copy, const void* x, void* y, cudaStream_t stream);
 
+// Several copies in one launch: as launch_copy_blocks of each, to `y` + offset.
+struct PartCopy {
+  static constexpr int kMostParts = 8;
+  int num_parts = 0;
+  BlockCopy copy[kMostParts];
+  int64_t offset[kMostParts] = {};
+  const void* x[kMostParts] = {};
+};
+void launch_copy_parts(const PartCopy& parts, void* y, cudaStream_t stream);
+
 // Bytes of a block as seen from `dim`: outer blocks of `unit` bytes for each index of the dim.
 struct DimBlocks {
   int64_t outer = 1, unit = 0;

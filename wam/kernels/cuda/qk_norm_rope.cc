@@ -36,13 +36,19 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
 std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
   const DType dtype = s.inputs[0].dtype;
   const bool rope = s.attrs.flag("rope");
-  return cuda::make_kernel([dtype, rope, args = rows_of(s, 1)](const KernelIo& io) mutable {
-    fill(args, io, 1, rope);
-    cuda::QkRowsGrad grad{
-        .dy = io.inputs[0], .x = io.inputs[1], .dx = io.outputs[0], .workspace = io.workspace};
+  const bool bias_grad = s.attrs.flag("bias_grad");
+  const size_t x = s.attrs.flag("two_grads") ? 2 : 1;
+  return cuda::make_kernel([=, args = rows_of(s, x)](const KernelIo& io) mutable {
+    fill(args, io, x, rope);
+    cuda::QkRowsGrad grad{.dy = io.inputs[0],
+                          .x = io.inputs[x],
+                          .dy2 = x == 2 ? io.inputs[1] : nullptr,
+                          .dx = io.outputs[0],
+                          .workspace = io.workspace};
     for (int64_t i = 0; i < args.normed; ++i) {
       grad.dweights[i] = io.out<float>(static_cast<size_t>(i) + 1);
     }
+    if (bias_grad) grad.dcolumns = io.out<float>(static_cast<size_t>(args.normed) + 1);
     cuda::launch_qk_rows_backward(dtype, args, grad, cuda::stream_of(io));
   });
 }

@@ -1,119 +1,176 @@
-// A block walks over rows of one part; each thread owns eight columns, so that the weight and the
-// weight's gradient stay in registers. Statistics in f32. Bytes moved: each normalised part read
-// and written once; copied parts not at all when done in place.
+// Blocks share the rows of each part evenly; each thread owns eight columns, so that the weight and
+// the sums stay in registers (row_ring.cuh). Statistics in f32. Bytes moved: each normalised part
+// read and written once; copied parts not at all when done in place, unless they are summed.
 #include "wam/kernels/cuda/qk_rows.h"
 #include "wam/kernels/cuda/reductions.h"
-#include "wam/kernels/cuda/support.cuh"
+#include "wam/kernels/cuda/row_ring.cuh"
 
 namespace wam::cuda {
 namespace {
 
-constexpr int kMostThreads = 1024;
-
-// Rotates the pairs of a thread's columns; `at` is each pair's place in a token's table row.
-struct PairPlaces {
-  int64_t at[4];
-};
-__device__ __forceinline__ PairPlaces pair_places(int64_t column, int64_t head_dim) {
-  PairPlaces p;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) p.at[i] = (column + 2 * i) % head_dim;
-  return p;
-}
 template <bool kInverse>
-__device__ __forceinline__ void rotate(const float* token_table, const PairPlaces& places,
-                                       int64_t column, int64_t width, float (&v)[8]) {
+__device__ __forceinline__ void rotate(const float (&turns)[8], float (&v)[8]) {
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if (column + 2 * i >= width) continue;
-    const float2 turn = *reinterpret_cast<const float2*>(token_table + places.at[i]);
-    const float sine = kInverse ? -turn.y : turn.y;
-    const float even = v[2 * i], odd = v[2 * i + 1];
-    v[2 * i] = even * turn.x - odd * sine;
-    v[2 * i + 1] = even * sine + odd * turn.x;
+  for (int i = 0; i < 8; i += 2) {
+    const float cosine = turns[i], sine = kInverse ? -turns[i + 1] : turns[i + 1];
+    const float even = v[i], odd = v[i + 1];
+    v[i] = even * cosine - odd * sine;
+    v[i + 1] = even * sine + odd * cosine;
   }
 }
 
-template <typename T, bool kVector>
-__device__ void copy_part(const QkRows& a, const T* from, T* to, int64_t first, int64_t last,
-                          int64_t offset, int64_t column) {
-  for (int64_t row = first; row < last; ++row) {
-    const int64_t at = row * a.parts * a.width + offset;
-    float v[8];
-    load8<T, kVector>(from + at, column, a.width, v);
-    store8<T, kVector>(to + at, column, a.width, v);
-  }
+// Rows [first, last) of the block's part.
+struct PartRows {
+  int64_t first, last, offset;
+};
+__device__ __forceinline__ PartRows part_rows(const QkRows& a) {
+  return {share_begin(blockIdx.x, gridDim.x, a.rows),
+          share_begin(blockIdx.x + 1, gridDim.x, a.rows), blockIdx.y * a.width};
 }
 
-template <typename T, bool kVector>
-__global__ void __launch_bounds__(kMostThreads)
-    qk_rows_forward_kernel(QkRows a, const T* x, T* y, int64_t rows_per_block) {
-  __shared__ BlockSums<1> sums;
-  const int64_t part = blockIdx.y, column = int64_t{threadIdx.x} * 8, offset = part * a.width;
-  const int64_t first = blockIdx.x * rows_per_block, last = min(a.rows, first + rows_per_block);
-  if (part >= a.normed) return copy_part<T, kVector>(a, x, y, first, last, offset, column);
-  float w[8];
-  load8<T, kVector>(static_cast<const T*>(a.weights[part]), column, a.width, w);
-  const int64_t head_dim = a.width / a.heads;
-  const PairPlaces places = pair_places(column, head_dim);
-  const float inverse = 1.0f / static_cast<float>(a.width);
-  Pack<T> next = load8<T, kVector>(x + first * a.parts * a.width + offset, column, a.width);
-  int slot = 0;
-  for (int64_t row = first; row < last; ++row) {
-    const Pack<T> pack = next;
-    const int64_t at = row * a.parts * a.width + offset;
-    if (row + 1 < last) next = load8<T, kVector>(x + at + a.parts * a.width, column, a.width);
-    float v[8], sum[1] = {0};
+// The block's rows of the table, one after the other: cosine and sine of a thread's pairs.
+template <bool kVector>
+class TurnTable {
+ public:
+  __device__ TurnTable(const QkRows& a, int64_t first_row, int column)
+      : head_dim_(static_cast<int>(a.width / a.heads)),
+        left_(static_cast<int>(a.width) - column),
+        column_(column % head_dim_),
+        length_(static_cast<int>(a.length)),
+        row_(static_cast<int>(first_row % a.length)),
+        begin_(a.table + column_),
+        at_(begin_ + int64_t{row_} * head_dim_) {}
+  __device__ __forceinline__ void next(float (&turns)[8]) {
+    if constexpr (kVector) {
+      if (left_ > 0) unpack(load_piece(at_), turns);
+    } else {
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      v[i] = wide(pack.v[i]);
-      sum[0] += v[i] * v[i];
+      for (int i = 0; i < 8; ++i) {
+        turns[i] = i < left_ ? at_[(column_ + i) % head_dim_ - column_] : 0.0f;
+      }
     }
+    ++row_;
+    at_ += head_dim_;
+    if (row_ == length_) {
+      row_ = 0;
+      at_ = begin_;
+    }
+  }
+
+ private:
+  int head_dim_, left_, column_, length_, row_;
+  const float *begin_, *at_;
+};
+
+template <typename T, bool kVector>
+__device__ void copy_part(const QkRows& a, const T* from, T* to, const PartRows& rows,
+                          int64_t column) {
+  const int64_t stride = a.parts * a.width;
+#pragma unroll 4
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    float v[8];
+    load8<T, kVector>(from + row * stride + rows.offset, column, a.width, v);
+    store8<T, kVector>(to + row * stride + rows.offset, column, a.width, v);
+  }
+}
+
+// ---- any width ----
+
+template <typename T>
+__global__ void __launch_bounds__(kMostRowThreads)
+    plain_forward_kernel(const __grid_constant__ QkRows a, const T* x, T* y) {
+  __shared__ BlockSums<1> sums;
+  const int64_t column = int64_t{threadIdx.x} * 8, stride = a.parts * a.width;
+  const PartRows rows = part_rows(a);
+  if (blockIdx.y >= a.normed) return copy_part<T, false>(a, x, y, rows, column);
+  float w[8];
+  load8<T, false>(static_cast<const T*>(a.weights[blockIdx.y]), column, a.width, w);
+  const float inverse = 1.0f / static_cast<float>(a.width);
+  TurnTable<false> table(a, rows.first, static_cast<int>(column));
+  int slot = 0;
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const int64_t at = row * stride + rows.offset;
+    float v[8], sum[1] = {0};
+    load8<T, false>(x + at, column, a.width, v);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[0] += v[i] * v[i];
     block_sum(sums, slot, sum);
     slot ^= 1;
     const float rstd = 1.0f / sqrtf(sum[0] * inverse + a.eps);
 #pragma unroll
     for (int i = 0; i < 8; ++i) v[i] = (v[i] * rstd) * w[i];
     if (a.table != nullptr) {
-      rotate<false>(a.table + row % a.length * head_dim, places, column, a.width, v);
+      float turns[8];
+      table.next(turns);
+      rotate<false>(turns, v);
     }
-    store8<T, kVector>(y + at, column, a.width, v);
+    store8<T, false>(y + at, column, a.width, v);
   }
 }
 
-template <typename T, bool kVector, int kThreads, int kBlocks>
-__global__ void __launch_bounds__(kThreads, kBlocks)
-    qk_rows_backward_kernel(QkRows a, const T* dy, const T* x, T* dx, int64_t rows_per_block,
-                            float* partials) {
-  __shared__ BlockSums<2> sums;
-  const int64_t part = blockIdx.y, column = int64_t{threadIdx.x} * 8, offset = part * a.width;
-  const int64_t first = blockIdx.x * rows_per_block, last = min(a.rows, first + rows_per_block);
-  if (part >= a.normed) return copy_part<T, kVector>(a, dy, dx, first, last, offset, column);
-  float w[8], dw[8] = {};
-  load8<T, kVector>(static_cast<const T*>(a.weights[part]), column, a.width, w);
-  const int64_t head_dim = a.width / a.heads;
-  const PairPlaces places = pair_places(column, head_dim);
-  const float inverse = 1.0f / static_cast<float>(a.width);
-  Pack<T> next_dy{}, next_x{};
-  const auto fetch = [&](int64_t row) {
-    const int64_t at = row * a.parts * a.width + offset;
-    next_dy = load8<T, kVector>(dy + at, column, a.width);
-    next_x = load8<T, kVector>(x + at, column, a.width);
-  };
-  fetch(first);
-  int slot = 0;
-  for (int64_t row = first; row < last; ++row) {
-    const Pack<T> pack_dy = next_dy, pack_x = next_x;
-    if (row + 1 < last) fetch(row + 1);
-    float g[8], v[8], sum[2] = {0, 0};
+template <typename T>
+struct BackwardLaunch {
+  QkRows rows;
+  const T *dy, *dy2, *x;
+  T* dx;
+  float *weights, *columns;  // parts of sums [part, block, width]; columns may be null
+};
+
+// A part that is not normalised: copied, unless it lies in its place, and summed.
+template <typename T, bool kVector>
+__device__ void pass_part(const BackwardLaunch<T>& p, const PartRows& rows, int64_t column) {
+  const QkRows& a = p.rows;
+  const int64_t stride = a.parts * a.width;
+  const bool copy = p.dy != p.dx || p.dy2 != nullptr;
+  if (!copy && p.columns == nullptr) return;
+  float sum[8] = {};
+#pragma unroll 4
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const int64_t at = row * stride + rows.offset;
+    float v[8];
+    load8<T, kVector>(p.dy + at, column, a.width, v);
+    if (p.dy2 != nullptr) {
+      float more[8];
+      load8<T, kVector>(p.dy2 + at, column, a.width, more);
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      g[i] = wide(pack_dy.v[i]);
-      v[i] = wide(pack_x.v[i]);
+      for (int i = 0; i < 8; ++i) v[i] += more[i];
+    }
+    if (copy) store8<T, kVector>(p.dx + at, column, a.width, v);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sum[i] += v[i];
+  }
+  if (p.columns == nullptr) return;
+  store8<float, kVector>(p.columns + (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * a.width,
+                         column, a.width, sum);
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kMostRowThreads)
+    plain_backward_kernel(const __grid_constant__ BackwardLaunch<T> p) {
+  __shared__ BlockSums<2> sums;
+  const QkRows& a = p.rows;
+  const int64_t column = int64_t{threadIdx.x} * 8, stride = a.parts * a.width;
+  const PartRows rows = part_rows(a);
+  if (blockIdx.y >= a.normed) return pass_part<T, false>(p, rows, column);
+  float w[8], dw[8] = {}, dcolumn[8] = {};
+  load8<T, false>(static_cast<const T*>(a.weights[blockIdx.y]), column, a.width, w);
+  const float inverse = 1.0f / static_cast<float>(a.width);
+  TurnTable<false> table(a, rows.first, static_cast<int>(column));
+  int slot = 0;
+  for (int64_t row = rows.first; row < rows.last; ++row) {
+    const int64_t at = row * stride + rows.offset;
+    float g[8], v[8], sum[2] = {0, 0};
+    load8<T, false>(p.dy + at, column, a.width, g);
+    if (p.dy2 != nullptr) {
+      load8<T, false>(p.dy2 + at, column, a.width, v);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) g[i] += v[i];
     }
     if (a.table != nullptr) {
-      rotate<true>(a.table + row % a.length * head_dim, places, column, a.width, g);
+      table.next(v);
+      rotate<true>(v, g);
     }
+    load8<T, false>(p.x + at, column, a.width, v);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       sum[0] += v[i] * v[i];
@@ -128,10 +185,155 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       const float z = v[i] * rstd;
       dw[i] += g[i] * z;
       g[i] = (g[i] * w[i] - z * mean) * rstd;
+      dcolumn[i] += g[i];
     }
-    store8<T, kVector>(dx + row * a.parts * a.width + offset, column, a.width, g);
+    store8<T, false>(p.dx + at, column, a.width, g);
   }
-  store8<float, kVector>(partials + (part * gridDim.x + blockIdx.x) * a.width, column, a.width, dw);
+  const int64_t mine = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * a.width;
+  store8<float, false>(p.weights + mine, column, a.width, dw);
+  if (p.columns != nullptr) store8<float, false>(p.columns + mine, column, a.width, dcolumn);
+}
+
+// ---- rows of a multiple of eight ----
+
+template <typename T, int kThreads, int kBlocks, int kTensors>
+using QkRing = RowRing<T, kTensors, ring_stages<T, kThreads, kBlocks>(kTensors, 0)>;
+
+template <typename T, int kThreads, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    qk_rows_forward_kernel(const __grid_constant__ QkRows a, const T* x, T* y) {
+  using Ring = QkRing<T, kThreads, kBlocks, 1>;
+  extern __shared__ uint4 shared[];
+  __shared__ alignas(16) float sums_memory[BlockTotals<kThreads / kWarp, 1>::kFloats];
+  BlockTotals<kThreads / kWarp, 1> sums(sums_memory);
+  const int column = static_cast<int>(threadIdx.x) * 8;
+  const bool active = column < a.width;
+  const PartRows rows = part_rows(a);
+  if (blockIdx.y >= a.normed) return copy_part<T, true>(a, x, y, rows, column);
+  const int64_t stride = a.parts * a.width, start = rows.first * stride + rows.offset + column;
+  x += start;
+  y += start;
+  Ring ring(shared, active);
+  const auto count = static_cast<int>(rows.last - rows.first);
+  int ahead = active ? count : 0;
+  const auto fetch = [&] {
+    if (ahead > 0) {
+      ring.fetch(0, x);
+      x += stride;
+      --ahead;
+    }
+    ring.commit();
+  };
+#pragma unroll
+  for (int k = 0; k < Ring::kAhead; ++k) fetch();
+  float w[8] = {}, turns[8] = {};
+  if (active) unpack(load_piece(static_cast<const T*>(a.weights[blockIdx.y]) + column), w);
+  const float inverse = 1.0f / static_cast<float>(a.width);
+  TurnTable<true> table(a, rows.first, column);
+  __syncthreads();
+  for (int k = 0; k < count; ++k) {
+    if (a.table != nullptr) table.next(turns);
+    ring.wait();
+    float v[8], squares[8];
+    ring.take(0, v);
+    fetch();
+#pragma unroll
+    for (int i = 0; i < 8; ++i) squares[i] = v[i] * v[i];
+    float sum[1] = {sum8(squares)};
+    sums.sum(k & 1, sum);
+    const float rstd = rsqrtf(sum[0] * inverse + a.eps);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) v[i] = (v[i] * rstd) * w[i];
+    if (a.table != nullptr) rotate<false>(turns, v);
+    if (active) store_piece(y, pack<T>(v));
+    y += stride;
+  }
+}
+
+// A row is looked at twice, before and after the block's sums, rather than kept in registers.
+template <typename T, int kThreads, int kBlocks>
+__global__ void __launch_bounds__(kThreads, kBlocks)
+    qk_rows_backward_kernel(const __grid_constant__ BackwardLaunch<T> p) {
+  using Ring = QkRing<T, kThreads, kBlocks, 3>;
+  extern __shared__ uint4 shared[];
+  __shared__ alignas(16) float sums_memory[BlockTotals<kThreads / kWarp, 2>::kFloats];
+  BlockTotals<kThreads / kWarp, 2> sums(sums_memory);
+  const QkRows& a = p.rows;
+  const int column = static_cast<int>(threadIdx.x) * 8;
+  const bool active = column < a.width, two = p.dy2 != nullptr;
+  const PartRows rows = part_rows(a);
+  if (blockIdx.y >= a.normed) return pass_part<T, true>(p, rows, column);
+  const int64_t stride = a.parts * a.width, start = rows.first * stride + rows.offset + column;
+  const T *dy = p.dy + start, *x = p.x + start, *dy2 = p.dy2 + (two ? start : 0);
+  T* dx = p.dx + start;
+  Ring ring(shared, active);
+  const auto count = static_cast<int>(rows.last - rows.first);
+  int ahead = active ? count : 0;
+  const auto fetch = [&] {
+    if (ahead > 0) {
+      ring.fetch(0, dy);
+      ring.fetch(1, x);
+      if (two) {
+        ring.fetch(2, dy2);
+        dy2 += stride;
+      }
+      dy += stride;
+      x += stride;
+      --ahead;
+    }
+    ring.commit();
+  };
+#pragma unroll
+  for (int k = 0; k < Ring::kAhead; ++k) fetch();
+  float w[8] = {}, dw[8] = {}, dcolumn[8] = {};
+  if (active) unpack(load_piece(static_cast<const T*>(a.weights[blockIdx.y]) + column), w);
+  const float inverse = 1.0f / static_cast<float>(a.width);
+  TurnTable<true> table(a, rows.first, column);
+  __syncthreads();
+  for (int k = 0; k < count; ++k) {
+    float turns[8] = {};
+    if (a.table != nullptr) table.next(turns);
+    ring.wait();
+    float g[8], v[8], sum[2];
+    ring.take(0, g);
+    if (two) {
+      ring.take(2, v);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) g[i] += v[i];
+    }
+    if (a.table != nullptr) rotate<true>(turns, g);
+    ring.take(1, v);
+    {
+      float squares[8], products[8];
+#pragma unroll
+      for (int i = 0; i < 8; ++i) {
+        squares[i] = v[i] * v[i];
+        products[i] = (g[i] * w[i]) * v[i];
+      }
+      sum[0] = sum8(squares);
+      sum[1] = sum8(products);
+    }
+    sums.sum(k & 1, sum);
+    const float rstd = rsqrtf(sum[0] * inverse + a.eps);
+    const float mean = sum[1] * rstd * inverse;
+    ring.take(1, v);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const float z = v[i] * rstd;
+      dw[i] += g[i] * z;
+      g[i] = (g[i] * w[i] - z * mean) * rstd;
+    }
+    if (active) store_piece(dx, pack<T>(g));
+    dx += stride;
+    if (p.columns != nullptr) {
+#pragma unroll
+      for (int i = 0; i < 8; ++i) dcolumn[i] += g[i];
+    }
+    fetch();
+  }
+  const int64_t mine = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * a.width;
+  store8<float, true>(p.weights + mine, column, a.width, dw);
+  if (p.columns != nullptr) store8<float, true>(p.columns + mine, column, a.width, dcolumn);
 }
 
 template <typename T>
@@ -148,15 +350,24 @@ __global__ void rope_kernel(const T* x, const float* table, int64_t pairs, int64
   }
 }
 
-unsigned threads_for(int64_t width) {
-  WAM_CHECK(width <= 8 * kMostThreads) << "rows of " << width << " elements; at most 8192";
-  return static_cast<unsigned>(std::max<int64_t>(kWarp, round_up(ceil_div(width, 8), kWarp)));
+bool can_vectorise(const QkRows& a, std::initializer_list<const void*> pointers) {
+  bool ok = a.width % 8 == 0 && std::ranges::all_of(pointers, aligned16);
+  for (int64_t i = 0; i < a.normed; ++i) ok = ok && aligned16(a.weights[i]);
+  return ok && (a.table == nullptr || (a.width / a.heads % 8 == 0 && aligned16(a.table)));
 }
 
-bool can_vectorise(const QkRows& a, std::initializer_list<const void*> pointers) {
-  bool ok = a.width % 8 == 0;
-  for (int64_t i = 0; i < a.normed; ++i) ok = ok && aligned16(a.weights[i]);
-  return ok && std::ranges::all_of(pointers, aligned16);
+// f.template operator()<T, kThreads, kBlocks>() for the smallest form that fits.
+template <typename F>
+void dispatch_form(DType dtype, unsigned threads, const F& f) {
+  dispatch_float(dtype, [&]<typename T>() {
+    if (threads <= 384) {
+      f.template operator()<T, 384, 2>();
+    } else if (threads <= 640) {
+      f.template operator()<T, 640, 1>();
+    } else {
+      f.template operator()<T, kMostRowThreads, 1>();
+    }
+  });
 }
 
 }  // namespace
@@ -164,55 +375,74 @@ bool can_vectorise(const QkRows& a, std::initializer_list<const void*> pointers)
 void launch_qk_rows_forward(DType dtype, const QkRows& a, const void* x, void* y,
                             cudaStream_t stream) {
   if (a.rows == 0 || a.width == 0) return;
-  const int64_t per_block = std::clamp<int64_t>(a.rows * a.normed / 800, 1, 8);
   const int64_t parts = x == y ? a.normed : a.parts;
-  const dim3 grid(static_cast<unsigned>(ceil_div(a.rows, per_block)), static_cast<unsigned>(parts));
-  const unsigned threads = threads_for(a.width);
-  dispatch_float(dtype, [&]<typename T>() {
-    const T* from = static_cast<const T*>(x);
-    T* to = static_cast<T*>(y);
-    if (can_vectorise(a, {x, y})) {
-      qk_rows_forward_kernel<T, true><<<grid, threads, 0, stream>>>(a, from, to, per_block);
-    } else {
-      qk_rows_forward_kernel<T, false><<<grid, threads, 0, stream>>>(a, from, to, per_block);
-    }
-  });
+  const dim3 grid(static_cast<unsigned>(qk_rows_blocks(a.rows, a.normed, a.width)),
+                  static_cast<unsigned>(parts));
+  const unsigned threads = row_threads(a.width);
+  if (can_vectorise(a, {x, y})) {
+    dispatch_form(dtype, threads, [&]<typename T, int kThreads, int kBlocks>() {
+      const auto kernel = qk_rows_forward_kernel<T, kThreads, kBlocks>;
+      const int bytes = QkRing<T, kThreads, kBlocks, 1>::bytes(static_cast<int>(threads));
+      allow_shared(kernel, bytes);
+      kernel<<<grid, threads, static_cast<size_t>(bytes), stream>>>(a, static_cast<const T*>(x),
+                                                                    static_cast<T*>(y));
+    });
+  } else {
+    dispatch_float(dtype, [&]<typename T>() {
+      plain_forward_kernel<<<grid, threads, 0, stream>>>(a, static_cast<const T*>(x),
+                                                         static_cast<T*>(y));
+    });
+  }
   check_launch("qk_rows_forward");
 }
 
 void launch_qk_rows_backward(DType dtype, const QkRows& a, const QkRowsGrad& g,
                              cudaStream_t stream) {
   if (a.width == 0) return;
-  const int64_t chunk = qk_rows_chunk(a.rows, a.normed), blocks = ceil_div(a.rows, chunk);
-  auto* partials = static_cast<float*>(g.workspace);
+  const int64_t blocks = qk_rows_blocks(a.rows, a.normed, a.width);
+  auto* const weights = static_cast<float*>(g.workspace);
+  float* const columns = g.dcolumns == nullptr ? nullptr : weights + a.normed * blocks * a.width;
   if (a.rows > 0) {
-    const int64_t parts = g.dy == g.dx ? a.normed : a.parts;
-    const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(parts));
-    const unsigned threads = threads_for(a.width);
-    dispatch_float(dtype, [&]<typename T>() {
-      const T *dy = static_cast<const T*>(g.dy), *x = static_cast<const T*>(g.x);
-      T* dx = static_cast<T*>(g.dx);
-      if (!can_vectorise(a, {g.dy, g.x, g.dx})) {
-        qk_rows_backward_kernel<T, false, kMostThreads, 1>
-            <<<grid, threads, 0, stream>>>(a, dy, x, dx, chunk, partials);
-      } else if (threads <= 384) {
-        qk_rows_backward_kernel<T, true, 384, 2>
-            <<<grid, threads, 0, stream>>>(a, dy, x, dx, chunk, partials);
-      } else {
-        qk_rows_backward_kernel<T, true, kMostThreads, 1>
-            <<<grid, threads, 0, stream>>>(a, dy, x, dx, chunk, partials);
-      }
-    });
+    const bool pass = g.dy != g.dx || g.dy2 != nullptr || columns != nullptr;
+    const dim3 grid(static_cast<unsigned>(blocks),
+                    static_cast<unsigned>(pass ? a.parts : a.normed));
+    const unsigned threads = row_threads(a.width);
+    const auto launch_of = [&]<typename T>() {
+      return BackwardLaunch<T>{a,
+                               static_cast<const T*>(g.dy),
+                               static_cast<const T*>(g.dy2),
+                               static_cast<const T*>(g.x),
+                               static_cast<T*>(g.dx),
+                               weights,
+                               columns};
+    };
+    if (can_vectorise(a, {g.dy, g.dy2, g.x, g.dx})) {
+      dispatch_form(dtype, threads, [&]<typename T, int kThreads, int kBlocks>() {
+        const auto kernel = qk_rows_backward_kernel<T, kThreads, kBlocks>;
+        const int bytes = QkRing<T, kThreads, kBlocks, 3>::bytes(static_cast<int>(threads));
+        allow_shared(kernel, bytes);
+        kernel<<<grid, threads, static_cast<size_t>(bytes), stream>>>(
+            launch_of.template operator()<T>());
+      });
+    } else {
+      dispatch_float(dtype, [&]<typename T>() {
+        plain_backward_kernel<<<grid, threads, 0, stream>>>(launch_of.template operator()<T>());
+      });
+    }
     check_launch("qk_rows_backward");
   }
+  PartSums sums{.columns = a.width, .rows = blocks};
+  const auto add = [&](const float* from, float* out) {
+    sums.whole[sums.num_whole++] = {from, a.width, out};
+  };
+  WAM_CHECK(a.normed + (columns == nullptr ? 0 : a.parts) <= PartSums::kMostJobs) << a.parts;
   for (int64_t part = 0; part < a.normed; ++part) {
-    launch_segment_sums({.partials = partials + part * blocks * a.width,
-                         .columns = a.width,
-                         .row_stride = a.width,
-                         .rows = blocks,
-                         .out = g.dweights[part]},
-                        stream);
+    add(weights + part * blocks * a.width, g.dweights[part]);
   }
+  for (int64_t part = 0; part < a.parts && columns != nullptr; ++part) {
+    add(columns + part * blocks * a.width, g.dcolumns + part * a.width);
+  }
+  launch_part_sums(sums, stream);
 }
 
 void launch_rope(DType dtype, const void* x, const float* table, int64_t rows, int64_t length,

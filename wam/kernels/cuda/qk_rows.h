@@ -22,11 +22,14 @@ struct QkRows {
 // y may be x.
 void launch_qk_rows_forward(DType dtype, const QkRows& args, const void* x, void* y,
                             cudaStream_t stream);
-// dx may be dy. dweights: f32 [width] each.
+// dx may be dy. dweights: f32 [width] each. dcolumns: f32 [parts * width], sums of dx's columns,
+// before they are rounded: the gradient of the bias of what made x.
 struct QkRowsGrad {
   const void *dy = nullptr, *x = nullptr;
+  const void* dy2 = nullptr;  // added to dy if not null
   void* dx = nullptr;
   float* dweights[kMostNormed] = {};
+  float* dcolumns = nullptr;
   void* workspace = nullptr;  // qk_rows_workspace()
 };
 void launch_qk_rows_backward(DType dtype, const QkRows& args, const QkRowsGrad& grad,

@@ -1,6 +1,6 @@
 #include "wam/kernels/cuda/reductions.h"
 
-#include "wam/kernels/cuda/support.cuh"
+#include "wam/kernels/cuda/row_ring.cuh"
 
 namespace wam::cuda {
 namespace {
@@ -49,43 +49,98 @@ __global__ void __launch_bounds__(kSumWarps* kWarp)
   if (column + i < columns) partials[int64_t{blockIdx.y} * columns + column + i] = total;
 }
 
-// ---- segment sums: block = 4 warps over 128 columns of one result row ----
+// Results of a narrower type: rare and small.
+__global__ void finish_column_sums_kernel(const float* partials, int64_t parts, int64_t columns,
+                                          const float* accumulator, bf16* out) {
+  const int64_t column = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  float total = accumulator == nullptr ? 0.0f : accumulator[column];
+  for (int64_t part = 0; part < parts; ++part) total += partials[part * columns + column];
+  out[column] = narrow<bf16>(total);
+}
 
-constexpr int kSegmentWarps = 4;
+// ---- sums of parts: a warp takes 128 columns ----
 
-template <typename Out>
-__global__ void __launch_bounds__(kSegmentWarps* kWarp) segment_sums_kernel(SegmentSums a) {
-  __shared__ float shared[kSegmentWarps][kWarp * 4];
-  const int lane = static_cast<int>(threadIdx.x) % kWarp,
-            warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int64_t column = int64_t{blockIdx.x} * kWarp * 4 + lane;  // and 32, 64, 96 further on
-  const int64_t segment = a.join ? 0 : blockIdx.y, b0 = a.join ? 0 : blockIdx.z;
-  const int64_t b1 = a.join ? a.batch : b0 + 1;
-  float sum[4] = {};
-  for (int64_t b = b0; b < b1; ++b) {
-    int64_t first = 0, last = a.rows;
-    if (a.first != nullptr) {
-      first = a.join ? 0 : a.first[segment];
-      last = a.join ? a.first[a.segments] : a.first[segment + 1];
-    }
-#pragma unroll 4
-    for (int64_t row = first + warp; row < last; row += kSegmentWarps) {
-      const float* from = a.partials + (b * a.batch_stride + row) * a.row_stride;
+constexpr int kPartWarps = 8;
+
+// Adds rows [first, last) in steps of `step`, four columns a lane, four rows in flight.
+template <bool kVector>
+__device__ __forceinline__ void add_parts(const PartSums::Job& job, int first, int last, int step,
+                                          int column, int columns, float (&sum)[4]) {
+  constexpr int kInFlight = 4;
+  if (column >= columns) return;
+  const float* const from = job.from + column;
+  for (int row = first; row < last; row += kInFlight * step) {
+    float4 part[kInFlight];
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (column + i * kWarp < a.columns) sum[i] += from[column + i * kWarp];
+    for (int k = 0; k < kInFlight; ++k) {
+      const float* at = from + (row + k * step) * job.stride;
+      part[k] = float4{0, 0, 0, 0};
+      if (row + k * step >= last) continue;
+      if constexpr (kVector) {
+        part[k] = *reinterpret_cast<const float4*>(at);
+      } else {
+        part[k].x = at[0];
+        if (column + 1 < columns) part[k].y = at[1];
+        if (column + 2 < columns) part[k].z = at[2];
+        if (column + 3 < columns) part[k].w = at[3];
       }
     }
+#pragma unroll
+    for (int k = 0; k < kInFlight; ++k) {
+      sum[0] += part[k].x;
+      sum[1] += part[k].y;
+      sum[2] += part[k].z;
+      sum[3] += part[k].w;
+    }
+  }
+}
+
+__device__ __forceinline__ void store_sum(const PartSums::Job& job, int64_t place, float sum) {
+  job.out[place] = job.accumulator == nullptr ? sum : job.accumulator[place] + sum;
+}
+
+// The first rows of the grid: a block for each job over all rows, its warps every eighth row. The
+// others: a warp for each segment of each job.
+template <bool kVector>
+__global__ void __launch_bounds__(kPartWarps* kWarp)
+    part_sums_kernel(const __grid_constant__ PartSums a) {
+  __shared__ float shared[kPartWarps][kWarp * 4];
+  const int lane = static_cast<int>(threadIdx.x) % kWarp,
+            warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int columns = static_cast<int>(a.columns), begin = static_cast<int>(blockIdx.x) * kWarp * 4,
+            column = begin + lane * 4;
+  const int rows = static_cast<int>(a.rows), y = static_cast<int>(blockIdx.y);
+  float sum[4] = {};
+  if (y < a.num_whole) {
+    add_parts<kVector>(a.whole[y], warp, rows, kPartWarps, column, columns, sum);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) shared[warp][lane * 4 + i] = sum[i];
+    __syncthreads();
+    const int mine = static_cast<int>(threadIdx.x);
+    if (mine >= kWarp * 4 || begin + mine >= columns) return;
+    float total = 0;
+#pragma unroll
+    for (int w = 0; w < kPartWarps; ++w) total += shared[w][mine];
+    return store_sum(a.whole[y], begin + mine, total);
+  }
+  const int table_rows = static_cast<int>(a.table_rows),
+            segments = static_cast<int>(a.batch) * table_rows;
+  const int result = (y - a.num_whole) * kPartWarps + warp;
+  if (result >= segments * a.num_segmented) return;
+  const int segment = result % segments, b = segment / table_rows, t = segment % table_rows;
+  const PartSums::Job& job = a.segmented[result / segments];
+  const int length = static_cast<int>(a.length), tokens = static_cast<int>(a.batch) * length;
+  const int from = b * length + a.first[t], to = b * length + a.first[t + 1];
+  if (from < to) {
+    const int first = static_cast<int>(share_owner(from, rows, tokens)) + segment;
+    const int last = static_cast<int>(share_owner(to - 1, rows, tokens)) + segment + 1;
+    add_parts<kVector>(job, first, last, 1, column, columns, sum);
   }
 #pragma unroll
-  for (int i = 0; i < 4; ++i) shared[warp][i * kWarp + lane] = sum[i];
-  __syncthreads();
-  const int64_t mine = int64_t{blockIdx.x} * kWarp * 4 + warp * kWarp + lane;
-  if (mine >= a.columns) return;
-  float total = a.accumulator == nullptr ? 0.0f : a.accumulator[mine];
-#pragma unroll
-  for (int w = 0; w < kSegmentWarps; ++w) total += shared[w][warp * kWarp + lane];
-  static_cast<Out*>(a.out)[(b0 * a.segments + segment) * a.columns + mine] = narrow<Out>(total);
+  for (int i = 0; i < 4; ++i) {
+    if (column + i < columns) store_sum(job, int64_t{segment} * columns + column + i, sum[i]);
+  }
 }
 
 // ---- sum over a middle dim: one thread a result, or one warp where the dim is the last ----
@@ -214,25 +269,34 @@ void launch_column_sums(const ColumnSums& a, cudaStream_t stream) {
     });
     check_launch("column_sums");
   }
-  launch_segment_sums({.partials = partials,
-                       .columns = a.columns,
-                       .row_stride = a.columns,
-                       .rows = parts,
-                       .out = a.out,
-                       .out_dtype = a.out_dtype,
-                       .accumulator = a.accumulator},
-                      stream);
+  if (a.out_dtype == DType::kBF16) {
+    finish_column_sums_kernel<<<static_cast<unsigned>(ceil_div(a.columns, 256)), 256, 0, stream>>>(
+        partials, parts, a.columns, a.accumulator, static_cast<bf16*>(a.out));
+    check_launch("finish_column_sums");
+    return;
+  }
+  PartSums sums{.columns = a.columns, .rows = parts, .num_whole = 1};
+  sums.whole[0] = {partials, a.columns, static_cast<float*>(a.out), a.accumulator};
+  launch_part_sums(sums, stream);
 }
 
-void launch_segment_sums(const SegmentSums& a, cudaStream_t stream) {
-  if (a.columns == 0 || (!a.join && a.segments * a.batch == 0)) return;
+void launch_part_sums(const PartSums& a, cudaStream_t stream) {
+  const int64_t segmented = a.num_segmented * a.batch * a.table_rows;
+  const int64_t results = a.num_whole + ceil_div(segmented, kPartWarps);
+  if (a.columns == 0 || results == 0) return;
+  WAM_CHECK(results <= 65535 && a.columns < 1 << 30 && a.batch * a.length < 1 << 30)
+      << results << " results of " << a.columns << " columns";
+  bool vector = a.columns % 4 == 0;
+  for (const auto* jobs : {a.whole, a.segmented}) {
+    for (int i = 0; i < PartSums::kMostJobs; ++i) {
+      vector = vector && aligned16(jobs[i].from) && jobs[i].stride % 4 == 0;
+    }
+  }
   const dim3 grid(static_cast<unsigned>(ceil_div(a.columns, kWarp * 4)),
-                  a.join ? 1u : static_cast<unsigned>(a.segments),
-                  a.join ? 1u : static_cast<unsigned>(a.batch));
-  dispatch_float(a.out_dtype, [&]<typename Out>() {
-    segment_sums_kernel<Out><<<grid, kSegmentWarps * kWarp, 0, stream>>>(a);
-  });
-  check_launch("segment_sums");
+                  static_cast<unsigned>(results));
+  const auto kernel = vector ? part_sums_kernel<true> : part_sums_kernel<false>;
+  kernel<<<grid, kPartWarps * kWarp, 0, stream>>>(a);
+  check_launch("part_sums");
 }
 
 void launch_sum_dim(DType dtype, const void* x, int64_t outer, int64_t size, int64_t inner, void* y,

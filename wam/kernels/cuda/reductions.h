@@ -22,20 +22,26 @@ struct ColumnSums {
 };
 void launch_column_sums(const ColumnSums& args, cudaStream_t stream);
 
-// Adds up rows of partial sums. Row r of segment s of sample b lies at
-// partials + ((b * batch_stride + r) * row_stride) + offset.
-struct SegmentSums {
-  const float* partials = nullptr;
-  int64_t columns = 0, row_stride = 0;
-  int64_t batch = 1, batch_stride = 0;  // in rows
-  const int32_t* first = nullptr;       // [segments + 1] first row of each; null: one of `rows`
-  int64_t segments = 1, rows = 0;
-  bool join = false;    // one result from all samples and segments
-  void* out = nullptr;  // [batch, segments, columns], or [columns] with `join`
-  DType out_dtype = DType::kF32;
-  const float* accumulator = nullptr;
+// Adds up rows of partial sums, in order. A job's rows lie at from + row * stride; they are all
+// `rows` of them, or, with `segments`, those of each segment, which has a result row of its own.
+struct PartSums {
+  static constexpr int kMostJobs = 8;
+  struct Job {
+    const float* from = nullptr;
+    int64_t stride = 0;
+    float* out = nullptr;
+    const float* accumulator = nullptr;  // added to the sum, as `out`
+  };
+  int64_t columns = 0;
+  int64_t rows = 0;  // blocks that made the parts
+  int num_whole = 0, num_segmented = 0;
+  Job whole[kMostJobs], segmented[kMostJobs];
+  // Segments: tokens sorted by (sample, table row), `things` in all, shared out to the `rows`
+  // blocks as share_begin() says; the part of block i for segment s is row i + s.
+  int64_t batch = 1, length = 0, table_rows = 1;
+  const int32_t* first = nullptr;  // [table_rows + 1]: first sorted token of each table row
 };
-void launch_segment_sums(const SegmentSums& args, cudaStream_t stream);
+void launch_part_sums(const PartSums& args, cudaStream_t stream);
 
 // Sum over the middle dim of [outer, size, inner].
 void launch_sum_dim(DType dtype, const void* x, int64_t outer, int64_t size, int64_t inner, void* y,

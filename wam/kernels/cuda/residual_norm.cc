@@ -67,6 +67,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
   const int64_t num_rows = p.index() ? s.inputs[table].shape[1] : 1;
   const cuda::TokenSizes sizes = sizes_of(p, s.inputs[0].shape, num_rows);
   const DType dtype = s.inputs[0].dtype;
+  const bool bias_grad = s.attrs.flag("bias_grad");
   return cuda::make_kernel([=](const KernelIo& io) {
     Taker in(io.inputs);
     cuda::TokenNormBackward args{.sizes = sizes};
@@ -87,6 +88,7 @@ std::unique_ptr<Kernel> create_grad(const KernelSignature& s) {
     }
     (p.modulate ? args.dscale : args.dweight) = io.out<float>(out++);
     (p.modulate ? args.dshift : args.dbias) = io.out<float>(out++);
+    if (bias_grad) args.dcolumn = io.out<float>(out++);
     args.workspace = io.workspace;
     cuda::launch_token_norm_backward(dtype, args, cuda::stream_of(io));
   });

@@ -29,7 +29,9 @@ void launch_token_norm_forward(DType dtype, const TokenNormForward& args, cudaSt
 
 // dn = dh * (1 + scale | weight); dx = dx_out + (dn through the norm, or dn); d_o = dx * gate;
 // sums over the tokens of each table row: dgate = dx * o, dscale = dh * n, dshift = dh, in token
-// order. With a weight (dweight and dbias) the latter two are sums over all tokens.
+// order. With a weight (dweight and dbias) the latter two are sums over all tokens; so is dcolumn,
+// of d_o, or of dx without o, before they are rounded: the gradient of a bias of what feeds the
+// seam.
 struct TokenNormBackward {
   TokenSizes sizes;
   bool normalize = true;
@@ -38,9 +40,9 @@ struct TokenNormBackward {
   const void* weight = nullptr;
   const int32_t* index = nullptr;
   void *dx = nullptr, *d_o = nullptr;
-  float *dgate = nullptr, *dscale = nullptr, *dshift = nullptr;  // [batch, num_rows, width]
-  float *dweight = nullptr, *dbias = nullptr;                    // [width]
-  void* workspace = nullptr;  // token_norm_workspace(sizes, number of sums)
+  float *dgate = nullptr, *dscale = nullptr, *dshift = nullptr;    // [batch, num_rows, width]
+  float *dweight = nullptr, *dbias = nullptr, *dcolumn = nullptr;  // [width]
+  void* workspace = nullptr;  // token_norm_workspace(sizes, sums by table row, sums over all)
 };
 void launch_token_norm_backward(DType dtype, const TokenNormBackward& args, cudaStream_t stream);
 

@@ -2,33 +2,29 @@
 #include "wam/kernels/cuda/workspace.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace wam::cuda {
 namespace {
 
 int64_t parts_of(int64_t count, int64_t size) { return (count + size - 1) / size; }
-int64_t align(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-// Tokens a block adds up: few enough to fill the card, many enough to keep the partial sums small.
-int64_t chunk_of(int64_t tokens) {
-  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(tokens / 384, 1));
-  return std::clamp<int64_t>(static_cast<int64_t>(std::bit_floor(wanted)), 8, 64);
-}
 
 }  // namespace
 
-int64_t token_norm_chunk(const TokenSizes& z) { return chunk_of(z.tokens()); }
-
-int64_t token_norm_items(const TokenSizes& z) {
-  return z.length == 0 ? 0 : parts_of(z.length, token_norm_chunk(z)) + z.num_rows;
+int64_t row_blocks(int64_t rows, int64_t width) {
+  // At least a few rows each, so that fetching ahead pays; no more than a list of them has room
+  // for.
+  constexpr int64_t kMultiprocessors = 132, kThreads = 768, kFewestRows = 6, kMostRows = 512;
+  const int64_t threads = std::max<int64_t>(32, parts_of(width, 256) * 32);
+  const int64_t wanted = kMultiprocessors * std::max<int64_t>(1, kThreads / threads);
+  return std::min(parts_of(rows, kFewestRows), std::max(wanted, parts_of(rows, kMostRows)));
 }
 
-int64_t token_norm_workspace(const TokenSizes& z, int num_sums) {
-  const int64_t items = token_norm_items(z);
+int64_t token_norm_workspace(const TokenSizes& z, int segmented, int whole) {
   const auto padded = [](int64_t count) { return (count + 3) / 4 * 4; };
-  const int64_t schedule = 4 * (padded(z.length) + 3 * padded(items) + padded(z.num_rows + 1));
-  return align(schedule) + z.batch * items * num_sums * z.width * 4;
+  const int64_t schedule = 4 * (2 * padded(z.length) + padded(z.num_rows + 1));
+  const int64_t blocks = row_blocks(z.tokens(), z.width);
+  const int64_t parts = (blocks + z.batch * z.num_rows) * segmented + blocks * whole;
+  return schedule + 32 + parts * z.width * 4;
 }
 
 int64_t column_sums_parts(int64_t rows, int64_t columns) {
@@ -45,18 +41,21 @@ int64_t sum_squares_workspace() { return 1056 * 8; }
 
 int64_t weighted_mse_workspace(int64_t rows) { return rows * 8; }
 
-int64_t qk_rows_chunk(int64_t rows, int64_t normed) { return chunk_of(rows * normed); }
+int64_t qk_rows_blocks(int64_t rows, int64_t parts, int64_t width) {
+  const int64_t all = row_blocks(rows * parts, width);
+  return rows == 0 ? 0 : std::max<int64_t>(1, all / parts);
+}
 
-int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width) {
-  return parts_of(rows, qk_rows_chunk(rows, normed)) * normed * width * 4;
+int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t sums, int64_t width) {
+  return qk_rows_blocks(rows, normed, width) * sums * width * 4;
 }
 
 int64_t attention_parts(int64_t batch_heads, int64_t queries, int64_t keys) {
   constexpr int64_t kMultiprocessors = 132, kTile = 128, kStep = 64, kFewestSteps = 4;
   const int64_t items = batch_heads * parts_of(keys, kTile), steps = parts_of(queries, kStep);
   if (items == 0 || steps == 0) return 1;
-  const int64_t wanted = std::clamp<int64_t>(kMultiprocessors / items, 1,
-                                             std::max<int64_t>(steps / kFewestSteps, 1));
+  const int64_t wanted =
+      std::clamp<int64_t>(kMultiprocessors / items, 1, std::max<int64_t>(steps / kFewestSteps, 1));
   return parts_of(steps, parts_of(steps, wanted));  // none of them empty
 }
 
@@ -94,20 +93,23 @@ int64_t residual_norm_grad_bytes(const KernelSignature& s) {
   const bool gate = s.attrs.text("residual") == "gate",
              modulate = s.attrs.text("norm") == "modulate";
   const Shape& x = s.inputs[0].shape;
-  if (!gate && !modulate) return cuda::token_norm_workspace({1, x[0] * x[1], x[2], 1}, 2);
+  const int whole = (modulate ? 0 : 2) + (s.attrs.flag("bias_grad") ? 1 : 0);
+  if (!gate && !modulate) return cuda::token_norm_workspace({1, x[0] * x[1], x[2], 1}, 0, whole);
   const size_t table = 3 + (s.attrs.flag("dx_out") ? 1u : 0u) + (gate ? 1u : 0u);
-  return cuda::token_norm_workspace(indexed(x, s.inputs[table].shape), gate ? 3 : 2);
+  return cuda::token_norm_workspace(indexed(x, s.inputs[table].shape),
+                                    (gate ? 1 : 0) + (modulate ? 2 : 0), whole);
 }
 
 int64_t layer_norm_grad_bytes(const KernelSignature& s) {
   const Shape& x = s.inputs[1].shape;
-  return cuda::token_norm_workspace({1, x.num_rows(), x[-1], 1}, s.attrs.flag("affine") ? 2 : 0);
+  return cuda::token_norm_workspace({1, x.num_rows(), x[-1], 1}, 0, s.attrs.flag("affine") ? 2 : 0);
 }
 
 int64_t qk_norm_rope_grad_bytes(const KernelSignature& s) {
-  const Shape& x = s.inputs[1].shape;
-  return cuda::qk_rows_workspace(x.num_rows(), s.attrs.integer("normed"),
-                                 x[2] / s.attrs.integer("parts"));
+  const Shape& x = s.inputs[s.attrs.flag("two_grads") ? 2 : 1].shape;
+  const int64_t normed = s.attrs.integer("normed"), parts = s.attrs.integer("parts");
+  return cuda::qk_rows_workspace(x.num_rows(), normed,
+                                 normed + (s.attrs.flag("bias_grad") ? parts : 0), x[2] / parts);
 }
 
 int64_t sum_rows_bytes(const KernelSignature& s) {
@@ -136,7 +138,7 @@ constexpr Scratch kScratch[] = {
     {"block_attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
     {"gate_grad",
      [](const KernelSignature& s) {
-       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 1);
+       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 1, 0);
      }},
     {"layer_norm_grad", layer_norm_grad_bytes},
     {"linear", product_bytes},
@@ -146,13 +148,13 @@ constexpr Scratch kScratch[] = {
     {"linear_wgrad", linear_wgrad_bytes},
     {"modulate_grad",
      [](const KernelSignature& s) {
-       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 2);
+       return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 2, 0);
      }},
     {"qk_norm_rope_grad", qk_norm_rope_grad_bytes},
     {"residual_norm_grad", residual_norm_grad_bytes},
     {"rms_norm_grad",
      [](const KernelSignature& s) {
-       return cuda::qk_rows_workspace(s.inputs[1].shape.num_rows(), 1, s.inputs[1].shape[-1]);
+       return cuda::qk_rows_workspace(s.inputs[1].shape.num_rows(), 1, 1, s.inputs[1].shape[-1]);
      }},
     {"sum_rows", sum_rows_bytes},
     {"sum_squares", [](const KernelSignature&) { return cuda::sum_squares_workspace(); }},

@@ -23,16 +23,18 @@ struct TokenSizes {
   int64_t batch = 1, length = 0, width = 0, num_rows = 1;
   int64_t tokens() const { return batch * length; }
 };
-int64_t token_norm_chunk(const TokenSizes& sizes);  // tokens summed by one block
-int64_t token_norm_items(const TokenSizes& sizes);  // most blocks a sample
-int64_t token_norm_workspace(const TokenSizes& sizes, int num_sums);
+// Blocks that share rows of `width` elements; also the number of parts their sums consist of.
+int64_t row_blocks(int64_t rows, int64_t width);
+// For sums by table row and sums over all tokens.
+int64_t token_norm_workspace(const TokenSizes& sizes, int segmented, int whole);
 
 int64_t column_sums_parts(int64_t rows, int64_t columns);
 int64_t column_sums_workspace(int64_t rows, int64_t columns);
 int64_t sum_squares_workspace();
 int64_t weighted_mse_workspace(int64_t rows);
-int64_t qk_rows_chunk(int64_t rows, int64_t normed);
-int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t width);
+// Blocks of each of `parts` parts of rows; and for sums of `sums` parts.
+int64_t qk_rows_blocks(int64_t rows, int64_t parts, int64_t width);
+int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t sums, int64_t width);
 
 // Parts of the queries over which the keys' gradient of attention is summed one by one, where there
 // are too few keys, heads and samples for the multiprocessors.
