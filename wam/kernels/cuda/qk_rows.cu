@@ -289,31 +289,35 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   if (active) unpack(load_piece(static_cast<const T*>(a.weights[blockIdx.y]) + column), w);
   const float inverse = 1.0f / static_cast<float>(a.width);
   TurnTable<true> table(a, rows.first, column);
-  __syncthreads();
-  for (int k = 0; k < count; ++k) {
-    float turns[8] = {};
+  // First look at row k, the ring's present or next one: its gradient turned back, and the warps'
+  // sums.
+  const auto begin_row = [&](int k, bool is_next, float(&g)[8]) {
+    const auto take = [&](int tensor, float(&v)[8]) {
+      is_next ? ring.take_next(tensor, v) : ring.take(tensor, v);
+    };
+    float turns[8] = {}, v[8], squares[8], products[8], sum[2];
     if (a.table != nullptr) table.next(turns);
-    ring.wait();
-    float g[8], v[8], sum[2];
-    ring.take(0, g);
+    ring.template wait<1>();
+    take(0, g);
     if (two) {
-      ring.take(2, v);
+      take(2, v);
 #pragma unroll
       for (int i = 0; i < 8; ++i) g[i] += v[i];
     }
     if (a.table != nullptr) rotate<true>(turns, g);
-    ring.take(1, v);
-    {
-      float squares[8], products[8];
+    take(1, v);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        squares[i] = v[i] * v[i];
-        products[i] = (g[i] * w[i]) * v[i];
-      }
-      sum[0] = sum8(squares);
-      sum[1] = sum8(products);
+    for (int i = 0; i < 8; ++i) {
+      squares[i] = v[i] * v[i];
+      products[i] = (g[i] * w[i]) * v[i];
     }
-    sums.sum(k & 1, sum);
+    sum[0] = sum8(squares);
+    sum[1] = sum8(products);
+    sums.put(k & 1, sum);
+  };
+  const auto finish_row = [&](int k, float(&g)[8]) {
+    float v[8], sum[2];
+    sums.get(k & 1, sum);
     const float rstd = rsqrtf(sum[0] * inverse + a.eps);
     const float mean = sum[1] * rstd * inverse;
     ring.take(1, v);
@@ -330,6 +334,18 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       for (int i = 0; i < 8; ++i) dcolumn[i] += g[i];
     }
     fetch();
+  };
+  __syncthreads();
+  float g[8] = {}, next_g[8] = {};
+  if (count > 0) begin_row(0, false, g);
+  __syncthreads();
+  // The next row begins before this one ends, so that neither waits for its sums.
+  for (int k = 0; k < count; ++k) {
+    if (k + 1 < count) begin_row(k + 1, true, next_g);
+    finish_row(k, g);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) g[i] = next_g[i];
+    __syncthreads();
   }
   const int64_t mine = (int64_t{blockIdx.y} * gridDim.x + blockIdx.x) * a.width;
   store8<float, true>(p.weights + mine, column, a.width, dw);
@@ -361,7 +377,7 @@ template <typename F>
 void dispatch_form(DType dtype, unsigned threads, const F& f) {
   dispatch_float(dtype, [&]<typename T>() {
     if (threads <= 384) {
-      f.template operator()<T, 384, 2>();
+      f.template operator()<T, 384, sizeof(T) == 2 ? 2 : 1>();
     } else if (threads <= 640) {
       f.template operator()<T, 640, 1>();
     } else {

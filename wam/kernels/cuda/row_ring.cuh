@@ -109,27 +109,36 @@ class RowRing {
   // Ends a turn: also where nothing was fetched, past the last row.
   __device__ __forceinline__ void commit() {
     asm volatile("cp.async.commit_group;" ::: "memory");
-    slot_ = slot_ == (kStages - 1) * stage_ ? 0 : slot_ + stage_;
+    slot_ = next_slot();
   }
-  // Waits until this turn's row has come.
+  // Waits until this turn's row, and `more` after it, have come.
+  template <int more = 0>
   __device__ __forceinline__ void wait() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 1) : "memory");
+    static_assert(more < kStages);
+    asm volatile("cp.async.wait_group %0;" ::"n"(kStages - 1 - more) : "memory");
   }
   __device__ __forceinline__ void take(int tensor, float (&v)[8]) const {
     unpack(*place(tensor), v);
+  }
+  // From the row of the turn after this one.
+  __device__ __forceinline__ void take_next(int tensor, float (&v)[8]) const {
+    unpack(memory_[next_slot() + tensor * static_cast<int>(blockDim.x)], v);
   }
 
  private:
   __device__ __forceinline__ Piece<T>* place(int tensor) const {
     return memory_ + slot_ + tensor * static_cast<int>(blockDim.x);
   }
+  __device__ __forceinline__ int next_slot() const {
+    return slot_ == (kStages - 1) * stage_ ? 0 : slot_ + stage_;
+  }
 
   Piece<T>* memory_;
   int stage_, slot_ = 0;
 };
 
-// Sums kCount numbers over a block of at most kWarps warps; every thread gets the totals. One
-// barrier a call: successive calls must use alternating slots.
+// Sums kCount numbers over a block of at most kWarps warps. Between a thread's put and its get
+// there must be a barrier, and between its get and the next put to the same slot, of two.
 template <int kWarps, int kCount>
 class BlockTotals {
  public:
@@ -141,7 +150,7 @@ class BlockTotals {
       memory_[i] = 0;
     }
   }
-  __device__ __forceinline__ void sum(int slot, float (&x)[kCount]) {
+  __device__ __forceinline__ void put(int slot, float (&x)[kCount]) {
     float* const at = memory_ + slot * kCount * kWarps;
 #pragma unroll
     for (int step = kWarp / 2; step > 0; step /= 2) {
@@ -152,7 +161,9 @@ class BlockTotals {
 #pragma unroll
       for (int k = 0; k < kCount; ++k) at[k * kWarps + threadIdx.x / kWarp] = x[k];
     }
-    __syncthreads();
+  }
+  __device__ __forceinline__ void get(int slot, float (&x)[kCount]) const {
+    const float* const at = memory_ + slot * kCount * kWarps;
 #pragma unroll
     for (int k = 0; k < kCount; ++k) {
       const auto* parts = reinterpret_cast<const float4*>(at + k * kWarps);
@@ -167,6 +178,12 @@ class BlockTotals {
       }
       x[k] = (total.x + total.y) + (total.z + total.w);
     }
+  }
+  // One barrier a call: successive calls must use alternating slots.
+  __device__ __forceinline__ void sum(int slot, float (&x)[kCount]) {
+    put(slot, x);
+    __syncthreads();
+    get(slot, x);
   }
 
  private:

@@ -413,7 +413,7 @@ __device__ __forceinline__ void recall8(const float4* at, float (&v)[8]) {
 }
 
 // For seams with a norm, in rows of a multiple of eight. A row is looked at twice, before and after
-// the block's sums, rather than kept in registers.
+// the block's sums, rather than kept in registers; the ring holds two rows or more.
 template <typename T, int kThreads, int kBlocks, bool kGate>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     norm_backward_kernel(const __grid_constant__ BackwardLaunch p) {
@@ -468,53 +468,65 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     keep8(ups, up);
   }
   int current = -1;
-  for (int k = 0; k < count; ++k) {
-    const Work item = work[k];
-    if (item.row != current) {
-      if (p.places.segmented > 0 && current >= 0) {
-        store_parts<true>(p, current, column, dgate, dscale, dshift);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          dgate[i] = 0;
-          if (p.places.scale >= 0) dscale[i] = dshift[i] = 0;
-        }
-      }
-      current = item.row;
-      const int64_t table = int64_t{current} * d + column;
-      float v[8] = {};
-      if constexpr (kGate) {
-        if (active) unpack(load_piece(a.gate + table), v);
-        keep8(gates, v);
-      }
-      if (a.scale != nullptr) {
-        if (active) unpack(load_piece(a.scale + table), v);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) v[i] += 1.0f;
-        keep8(ups, v);
-      }
-    }
-    ring.wait();
-    float dx[8], sum[2];
-    {
-      float g[8], n[8];
-      ring.take(0, g);
-      ring.take(2, n);
-      recall8(ups, dx);
-      float products[8];
+  // To the table row of token k, whose tokens begin here.
+  const auto turn_to = [&](int row) {
+    if (p.places.segmented > 0 && current >= 0) {
+      store_parts<true>(p, current, column, dgate, dscale, dshift);
 #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        n[i] = (n[i] - item.mean) * item.rstd;
-        dshift[i] += g[i];
-        dscale[i] += g[i] * n[i];
-        dx[i] *= g[i];  // dh is zero beyond the width
-        products[i] = dx[i] * n[i];
+        dgate[i] = 0;
+        if (p.places.scale >= 0) dscale[i] = dshift[i] = 0;
       }
-      sum[0] = sum8(dx);
-      sum[1] = sum8(products);
     }
-    sums.sum(k & 1, sum);
+    current = row;
+    const int64_t table = int64_t{current} * d + column;
+    float v[8] = {};
+    if constexpr (kGate) {
+      if (active) unpack(load_piece(a.gate + table), v);
+      keep8(gates, v);
+    }
+    if (a.scale != nullptr) {
+      if (active) unpack(load_piece(a.scale + table), v);
+#pragma unroll
+      for (int i = 0; i < 8; ++i) v[i] += 1.0f;
+      keep8(ups, v);
+    }
+  };
+  // First look at token k, the ring's present or next row: what needs no sum over the row, and the
+  // warps' sums.
+  const auto begin_token = [&](int k, bool is_next) {
+    const Work item = work[k];
+    float g[8], n[8], up[8], products[8], sum[2];
+    ring.template wait<1>();
+    if (is_next) {
+      ring.take_next(0, g);
+      ring.take_next(2, n);
+    } else {
+      ring.take(0, g);
+      ring.take(2, n);
+    }
+    recall8(ups, up);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      n[i] = (n[i] - item.mean) * item.rstd;
+      dshift[i] += g[i];
+      dscale[i] += g[i] * n[i];
+      up[i] *= g[i];  // dh is zero beyond the width
+      products[i] = up[i] * n[i];
+    }
+    sum[0] = sum8(up);
+    sum[1] = sum8(products);
+    sums.put(k & 1, sum);
+  };
+  const auto finish_token = [&](int k) {
+    const Work item = work[k];
+    float dx[8], v[8], sum[2];
+    sums.get(k & 1, sum);
     const float mean_g = sum[0] * inverse, mean_gn = sum[1] * inverse;
-    float v[8];
+    recall8(ups, dx);
+    ring.take(0, v);
+#pragma unroll
+    for (int i = 0; i < 8; ++i) dx[i] *= v[i];
     ring.take(2, v);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -541,6 +553,27 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
       for (int i = 0; i < 8; ++i) dcolumn[i] += dx[i];
     }
     fetch();
+  };
+  if (count > 0) {
+    turn_to(work[0].row);
+    begin_token(0, false);
+  }
+  __syncthreads();
+  for (int k = 0; k < count; ++k) {
+    // The next token begins before this one ends, so that neither waits for its sums, unless the
+    // table row changes between them.
+    const int next_row = k + 1 < count ? work[k + 1].row : -1;
+    if (next_row == current) {
+      begin_token(k + 1, true);
+      finish_token(k);
+    } else {
+      finish_token(k);
+      if (next_row >= 0) {
+        turn_to(next_row);
+        begin_token(k + 1, false);
+      }
+    }
+    __syncthreads();
   }
   if (p.places.segmented > 0 && current >= 0) {
     store_parts<true>(p, current, column, dgate, dscale, dshift);
@@ -555,15 +588,16 @@ bool can_vectorise(int64_t width, std::initializer_list<const void*> pointers) {
 }
 
 // f.template operator()<T, kThreads, kBlocks>() for the smallest form of the norm kernels that
-// fits.
+// fits; for wider rows of f32 shared memory has no room.
+bool has_form(DType dtype, unsigned threads) { return dtype == DType::kBF16 || threads <= 640; }
 template <typename F>
 void dispatch_form(DType dtype, unsigned threads, const F& f) {
   dispatch_float(dtype, [&]<typename T>() {
     if (threads <= 384) {
-      f.template operator()<T, 384, 2>();
+      f.template operator()<T, 384, sizeof(T) == 2 ? 2 : 1>();
     } else if (threads <= 640) {
       f.template operator()<T, 640, 1>();
-    } else {
+    } else if constexpr (sizeof(T) == 2) {
       f.template operator()<T, kMostRowThreads, 1>();
     }
   });
@@ -629,8 +663,8 @@ void launch_token_norm_forward(DType dtype, const TokenNormForward& a, cudaStrea
   const bool vector =
       can_vectorise(z.width, {a.x, a.o, a.gate, a.scale, a.shift, a.weight, a.bias, a.x_out, a.h});
   const bool residual = a.o != nullptr;
-  const bool norm = a.normalize && a.x != nullptr && a.h != nullptr && a.stats != nullptr &&
-                    residual == (a.x_out != nullptr);
+  const bool norm = a.normalize && has_form(dtype, threads) && a.x != nullptr && a.h != nullptr &&
+                    a.stats != nullptr && residual == (a.x_out != nullptr);
   if (vector && norm) {
     dispatch_form(dtype, threads, [&]<typename T, int kThreads, int kBlocks>() {
       const int bytes = ForwardRing<T, kThreads, kBlocks>::bytes(static_cast<int>(threads)) +
@@ -670,7 +704,8 @@ void launch_token_norm_backward(DType dtype, const TokenNormBackward& a, cudaStr
   const bool vector =
       can_vectorise(z.width, {a.dh, a.dx_out, a.x, a.o, a.gate, a.scale, a.weight, a.dx, a.d_o});
   const unsigned threads = row_threads(z.width), grid = static_cast<unsigned>(blocks);
-  if (blocks > 0 && vector && a.normalize && a.dh != nullptr && a.dx != nullptr) {
+  const bool norm = a.normalize && a.dh != nullptr && a.dx != nullptr;
+  if (blocks > 0 && vector && norm && has_form(dtype, threads)) {
     dispatch_form(dtype, threads, [&]<typename T, int kThreads, int kBlocks>() {
       const int list = static_cast<int>(ceil_div(z.tokens(), blocks) * int64_t{sizeof(Work)});
       const int bytes = BackwardRing<T, kThreads, kBlocks>::bytes(static_cast<int>(threads)) +
