@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "wam/exec/cuda.h"
 #include "wam/tensor/archive.h"
 
 namespace wam::golden {
@@ -25,6 +26,33 @@ inline std::vector<std::filesystem::path> files(const std::string& prefix) {
   }
   std::ranges::sort(found);
   return found;
+}
+
+// Where the files are checked, and in which type: WAM_GOLDEN_DEVICE (cpu or cuda) and
+// WAM_GOLDEN_DTYPE (f32 or bf16).
+struct Place {
+  bool cuda = false;
+  DType dtype = DType::kF32;
+};
+inline Place place() {
+  const auto value = [](const char* name) {
+    return std::string(std::getenv(name) ? std::getenv(name) : "");
+  };
+  return {value("WAM_GOLDEN_DEVICE") == "cuda",
+          value("WAM_GOLDEN_DTYPE") == "bf16" ? DType::kBF16 : DType::kF32};
+}
+inline std::unique_ptr<Device> open_device() {
+  return place().cuda ? make_cuda_device() : make_cpu_device();
+}
+
+// How far a result may be off that float32 on the CPU meets within `f32_bound`. On a GPU the same
+// sums run in other orders: 1e-4 of it all. In bf16 every stored value is rounded, by at most 2^-9
+// of itself and independently: `roundings` of them between input and result add up as their root,
+// four standard deviations of it.
+inline double bound(double f32_bound, double roundings) {
+  const Place p = place();
+  if (p.dtype == DType::kBF16) return 4 * std::sqrt(roundings) / 512;
+  return p.cuda ? std::max(f32_bound, 1e-4) : f32_bound;
 }
 
 class File {
@@ -45,7 +73,8 @@ class File {
 };
 
 inline double norm(const HostTensor& x) {
-  const HostTensor wide = x.to(DType::kF64);  // named: a span of a temporary would dangle in the loop
+  const HostTensor wide =
+      x.to(DType::kF64);  // named: a span of a temporary would dangle in the loop
   double sum = 0;
   for (const double v : wide.as<double>()) sum += v * v;
   return std::sqrt(sum);
@@ -55,7 +84,8 @@ inline double difference_norm(const HostTensor& a, const HostTensor& b) {
   const HostTensor wa = a.to(DType::kF64), wb = b.to(DType::kF64);
   double sum = 0;
   for (int64_t i = 0; i < wa.num_elements(); ++i) {
-    const double d = wa.as<double>()[static_cast<size_t>(i)] - wb.as<double>()[static_cast<size_t>(i)];
+    const double d =
+        wa.as<double>()[static_cast<size_t>(i)] - wb.as<double>()[static_cast<size_t>(i)];
     sum += d * d;
   }
   return std::sqrt(sum);
@@ -82,7 +112,8 @@ inline HostTensor permuted(const HostTensor& x, const std::vector<int>& perm) {
   std::vector<int64_t> at(perm.size(), 0);
   for (int64_t i = 0; i < out.num_elements(); ++i) {
     int64_t source = 0;
-    for (size_t d = 0; d < perm.size(); ++d) source += at[d] * strides[static_cast<size_t>(perm[d])];
+    for (size_t d = 0; d < perm.size(); ++d)
+      source += at[d] * strides[static_cast<size_t>(perm[d])];
     out.as<float>()[static_cast<size_t>(i)] = in.as<float>()[static_cast<size_t>(source)];
     for (size_t d = perm.size(); d-- > 0;) {
       if (++at[d] < dims[d]) break;

@@ -23,7 +23,8 @@ TEST(SchedulersGolden, TrainingTable) {
   const File file(paths.front());
   const HostTensor sigmas = file.load("train.sigmas"), timesteps = file.load("train.timesteps");
   for (size_t i = 0; i < kFlowSteps; ++i) {
-    EXPECT_EQ(std::bit_cast<uint32_t>(flow_table().sigma[i]), std::bit_cast<uint32_t>(sigmas.as<float>()[i]));
+    EXPECT_EQ(std::bit_cast<uint32_t>(flow_table().sigma[i]),
+              std::bit_cast<uint32_t>(sigmas.as<float>()[i]));
     EXPECT_EQ(std::bit_cast<uint32_t>(flow_table().timestep[i]),
               std::bit_cast<uint32_t>(timesteps.as<float>()[i]));
   }
@@ -34,14 +35,17 @@ TEST(SchedulersGolden, TrainingTable) {
 void check_sampler(const File& file, int steps) {
   const std::string prefix = "unipc" + std::to_string(steps) + ".";
   UnipcSampler sampler(steps);
-  EXPECT_LE(relative(tensor_of(sampler.schedule().sigmas), file.f32(prefix + "sigmas"), prefix + "sigmas"),
+  EXPECT_LE(relative(tensor_of(sampler.schedule().sigmas), file.f32(prefix + "sigmas"),
+                     prefix + "sigmas"),
             1e-6);
   const HostTensor start = file.f32(prefix + "in.sample"), times = file.load(prefix + "timesteps");
   std::vector<float> sample(start.as<float>().begin(), start.as<float>().end());
   for (int i = 0; i < steps; ++i) {
-    EXPECT_EQ(sampler.schedule().timesteps[static_cast<size_t>(i)], times.as<int64_t>()[static_cast<size_t>(i)]);
+    EXPECT_EQ(sampler.schedule().timesteps[static_cast<size_t>(i)],
+              times.as<int64_t>()[static_cast<size_t>(i)]);
     std::vector<float> velocity;
-    for (const float x : sample) velocity.push_back(std::tanh(0.7f * x + 0.1f * static_cast<float>(i)));
+    for (const float x : sample)
+      velocity.push_back(std::tanh(0.7f * x + 0.1f * static_cast<float>(i)));
     sampler.step(i, velocity, sample);
     const std::string name = prefix + "sample." + std::to_string(i);
     EXPECT_LE(relative(tensor_of(sample), file.f32(name), name), 1e-5);

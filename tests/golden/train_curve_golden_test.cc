@@ -1,4 +1,5 @@
-// Forty optimizer steps against the reference: losses, gradient norms, learning rates, final weights.
+// Forty optimizer steps against the reference: losses, gradient norms, learning rates, final
+// weights.
 #include <cstring>
 
 #include "tests/golden/dit_setup.h"
@@ -45,22 +46,29 @@ class Curve {
     options_.adamw = {o.at("betas")[0], o.at("betas")[1], o.at("eps")};
     options_.clip_grad = o.at("clip_grad");
     weight_decay_ = o.at("weight_decay");
-    schedule_ = {.lr = o.at("lr"), .min_lr = o.at("min_lr"), .warmup_steps = o.at("warmup_steps"),
+    schedule_ = {.lr = o.at("lr"),
+                 .min_lr = o.at("min_lr"),
+                 .warmup_steps = o.at("warmup_steps"),
                  .total_steps = o.at("total_steps")};
     options_.shape.timesteps = tightest_layout();
+    options_.dtype = golden::place().dtype;
     programs_ = train::build_step(options_, device_->target());
     memory_ = device_->allocate(combine(programs_.all()));
-    golden::load_params(*programs_.params, file, "init.", *memory_);
+    states_ = std::make_unique<train::StateAccess>(*programs_.params, memory_, options_.dtype);
+    golden::load_params(*programs_.params, file, "init.",
+                        states_->writer(train::StateKind::kWeight));
     step_ = device_->load(programs_.first, memory_, {});
     optimizer_ = device_->load(programs_.optimizer, memory_, {});
   }
 
   int64_t steps() const { return steps_; }
+  int64_t layers() const { return options_.model.layers; }
   void run_step(int64_t step) {
     write_inputs(step);
     step_->run();
     lr_ = train::learning_rate(schedule_, step);
-    optimizer_->write("schedule", train::adamw_schedule(lr_, weight_decay_, options_.adamw, step + 1));
+    optimizer_->write("schedule",
+                      train::adamw_schedule(lr_, weight_decay_, options_.adamw, step + 1));
     optimizer_->run();
   }
   float output(const std::string& name) { return step_->read(name).as<float>()[0]; }
@@ -73,7 +81,9 @@ class Curve {
     for (const Param& param : programs_.params->params()) {
       for (const ParamPart& part : param.parts) {
         const HostTensor want = file_.f32("final." + part.name);
-        off += std::pow(golden::difference_norm(golden::read_part(param, part, param.region, *memory_), want), 2);
+        off += std::pow(
+            golden::difference_norm(states_->read(train::StateKind::kWeight, param, part), want),
+            2);
         travelled += std::pow(golden::difference_norm(file_.f32("init." + part.name), want), 2);
       }
     }
@@ -84,7 +94,8 @@ class Curve {
   TimestepLayout tightest_layout() const {
     TimestepLayout layout = TimestepLayout::kPerBlock;
     for (int64_t step = 0; step < steps_; ++step) {
-      layout = std::max(layout, golden::layout_for(options_.model, at_step(ids_, step), at_step(action_ids_, step)));
+      layout = std::max(layout, golden::layout_for(options_.model, at_step(ids_, step),
+                                                   at_step(action_ids_, step)));
     }
     return layout;
   }
@@ -96,24 +107,24 @@ class Curve {
     };
     const golden::TimestepInputs t = golden::timestep_inputs(
         options_.model, options_.shape.timesteps, at_step(ids_, step), at_step(action_ids_, step));
-    step_->write("timesteps", t.timesteps);
-    step_->write("sigmas", t.sigmas);
-    step_->write("weights", t.weights);
-    step_->write("frame_weights", t.frame_weights);
-    step_->write("action_timesteps", t.action_timesteps);
-    step_->write("latents", golden::channels_last(pool("lat")));
-    step_->write("noise", golden::channels_last(at_step(file_.f32("in.noise"), step)));
-    if (options_.model.has_y()) step_->write("y", golden::channels_last(pool("y")));
-    step_->write("action", pool("act"));
-    step_->write("action_noise", at_step(file_.f32("in.action_noise"), step));
-    step_->write("action_mask", pool("mask"));
-    step_->write("state", pool("state"));
-    step_->write("context", pool("ctx"));
-    step_->write("clip", pool("clip"));
+    golden::write(*step_, "timesteps", t.timesteps);
+    golden::write(*step_, "sigmas", t.sigmas);
+    golden::write(*step_, "weights", t.weights);
+    golden::write(*step_, "frame_weights", t.frame_weights);
+    golden::write(*step_, "action_timesteps", t.action_timesteps);
+    golden::write(*step_, "latents", golden::channels_last(pool("lat")));
+    golden::write(*step_, "noise", golden::channels_last(at_step(file_.f32("in.noise"), step)));
+    if (options_.model.has_y()) golden::write(*step_, "y", golden::channels_last(pool("y")));
+    golden::write(*step_, "action", pool("act"));
+    golden::write(*step_, "action_noise", at_step(file_.f32("in.action_noise"), step));
+    golden::write(*step_, "action_mask", pool("mask"));
+    golden::write(*step_, "state", pool("state"));
+    golden::write(*step_, "context", pool("ctx"));
+    golden::write(*step_, "clip", pool("clip"));
   }
 
   const File& file_;
-  std::unique_ptr<Device> device_ = make_cpu_device();
+  std::unique_ptr<Device> device_ = golden::open_device();
   train::StepOptions options_;
   train::LearningRate schedule_;
   double weight_decay_ = 0, lr_ = 0;
@@ -121,6 +132,7 @@ class Curve {
   HostTensor ids_, action_ids_;
   train::StepPrograms programs_;
   std::shared_ptr<Memory> memory_;
+  std::unique_ptr<train::StateAccess> states_;
   std::unique_ptr<Executor> step_, optimizer_;
 };
 
@@ -134,8 +146,9 @@ TEST(TrainCurveGolden, FollowsTheReference) {
                      action = file.f32("out.action_loss"), norms = file.f32("out.grad_norm"),
                      lrs = file.load("out.lr");
     double worst = 0;
+    const double bound = golden::bound(1e-5, 60.0 * static_cast<double>(curve.layers()));
     const auto check = [&](double got, double want, const std::string& what, int64_t step) {
-      EXPECT_NEAR(got, want, 1e-5 * std::abs(want)) << what << " of step " << step;
+      EXPECT_NEAR(got, want, bound * std::abs(want)) << what << " of step " << step;
       worst = std::max(worst, std::abs(got - want) / std::abs(want));
     };
     for (int64_t step = 0; step < curve.steps(); ++step) {
@@ -148,9 +161,10 @@ TEST(TrainCurveGolden, FollowsTheReference) {
       EXPECT_NEAR(curve.lr(), lrs.as<double>()[i], 4e-16 * lrs.as<double>()[i] + 1e-300) << step;
     }
     const auto [off, travelled] = curve.distances();
-    EXPECT_LE(off, 1e-3 * travelled);
-    std::printf("%s: losses and norms within %.1e; final weights off by %.1e of the way travelled\n",
-                path.filename().c_str(), worst, off / travelled);
+    EXPECT_LE(off, golden::bound(1e-3, 60.0 * static_cast<double>(curve.layers())) * travelled);
+    std::printf(
+        "%s: losses and norms within %.1e; final weights off by %.1e of the way travelled\n",
+        path.filename().c_str(), worst, off / travelled);
   }
 }
 
