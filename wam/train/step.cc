@@ -14,7 +14,9 @@
 #include "wam/passes/dead_code.h"
 #include "wam/passes/decompose_fused.h"
 #include "wam/passes/fuse_accumulation.h"
+#include "wam/passes/fuse_bias_gradients.h"
 #include "wam/passes/fuse_linear_gelu.h"
+#include "wam/passes/fuse_padded_sums.h"
 #include "wam/passes/fuse_residual_norm.h"
 
 namespace wam::train {
@@ -34,6 +36,9 @@ std::vector<Pass> backward_passes(bool fuse) {
       {"remove_dead_code", PassTier::kExact, remove_dead_code}};
   if (fuse) {
     passes.push_back({"fuse_linear_dgrad_gelu", PassTier::kExact, fuse_linear_dgrad_gelu});
+    passes.push_back({"fuse_padded_sums", PassTier::kRounding, fuse_padded_sums});
+    passes.push_back({"fuse_gradient_sums", PassTier::kRounding, fuse_gradient_sums});
+    passes.push_back({"fuse_bias_gradients", PassTier::kRounding, fuse_bias_gradients});
     passes.push_back({"fuse_accumulation", PassTier::kRounding, fuse_accumulation});
     passes.push_back({"remove_dead_code", PassTier::kExact, remove_dead_code});
   }
