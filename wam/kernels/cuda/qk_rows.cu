@@ -2,6 +2,8 @@
 // the sums stay in registers (row_ring.cuh). Statistics in f32. Bytes moved: each normalised part
 // read and written once; copied parts not at all when done in place, unless they are summed.
 #include "wam/kernels/cuda/qk_rows.h"
+
+#include "wam/kernels/cuda/moves.h"
 #include "wam/kernels/cuda/reductions.h"
 #include "wam/kernels/cuda/row_ring.cuh"
 
@@ -62,18 +64,6 @@ class TurnTable {
   const float *begin_, *at_;
 };
 
-template <typename T, bool kVector>
-__device__ void copy_part(const QkRows& a, const T* from, T* to, const PartRows& rows,
-                          int64_t column) {
-  const int64_t stride = a.parts * a.width;
-#pragma unroll 4
-  for (int64_t row = rows.first; row < rows.last; ++row) {
-    float v[8];
-    load8<T, kVector>(from + row * stride + rows.offset, column, a.width, v);
-    store8<T, kVector>(to + row * stride + rows.offset, column, a.width, v);
-  }
-}
-
 // ---- any width ----
 
 template <typename T>
@@ -82,7 +72,6 @@ __global__ void __launch_bounds__(kMostRowThreads)
   __shared__ BlockSums<1> sums;
   const int64_t column = int64_t{threadIdx.x} * 8, stride = a.parts * a.width;
   const PartRows rows = part_rows(a);
-  if (blockIdx.y >= a.normed) return copy_part<T, false>(a, x, y, rows, column);
   float w[8];
   load8<T, false>(static_cast<const T*>(a.weights[blockIdx.y]), column, a.width, w);
   const float inverse = 1.0f / static_cast<float>(a.width);
@@ -124,7 +113,7 @@ __device__ void pass_part(const BackwardLaunch<T>& p, const PartRows& rows, int6
   const bool copy = p.dy != p.dx || p.dy2 != nullptr;
   if (!copy && p.columns == nullptr) return;
   float sum[8] = {};
-#pragma unroll 4
+#pragma unroll 8
   for (int64_t row = rows.first; row < rows.last; ++row) {
     const int64_t at = row * stride + rows.offset;
     float v[8];
@@ -209,7 +198,6 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const int column = static_cast<int>(threadIdx.x) * 8;
   const bool active = column < a.width;
   const PartRows rows = part_rows(a);
-  if (blockIdx.y >= a.normed) return copy_part<T, true>(a, x, y, rows, column);
   const int64_t stride = a.parts * a.width, start = rows.first * stride + rows.offset + column;
   x += start;
   y += start;
@@ -391,9 +379,8 @@ void dispatch_form(DType dtype, unsigned threads, const F& f) {
 void launch_qk_rows_forward(DType dtype, const QkRows& a, const void* x, void* y,
                             cudaStream_t stream) {
   if (a.rows == 0 || a.width == 0) return;
-  const int64_t parts = x == y ? a.normed : a.parts;
   const dim3 grid(static_cast<unsigned>(qk_rows_blocks(a.rows, a.normed, a.width)),
-                  static_cast<unsigned>(parts));
+                  static_cast<unsigned>(a.normed));
   const unsigned threads = row_threads(a.width);
   if (can_vectorise(a, {x, y})) {
     dispatch_form(dtype, threads, [&]<typename T, int kThreads, int kBlocks>() {
@@ -410,6 +397,13 @@ void launch_qk_rows_forward(DType dtype, const QkRows& a, const void* x, void* y
     });
   }
   check_launch("qk_rows_forward");
+  if (x == y || a.normed == a.parts) return;
+  // The other parts are copied as one block a row.
+  const int64_t element = size_bytes(dtype), skipped = a.normed * a.width * element,
+                stride = a.parts * a.width * element;
+  launch_copy_blocks({a.rows, stride - skipped, stride, stride},
+                     static_cast<const std::byte*>(x) + skipped,
+                     static_cast<std::byte*>(y) + skipped, stream);
 }
 
 void launch_qk_rows_backward(DType dtype, const QkRows& a, const QkRowsGrad& g,
