@@ -8,8 +8,6 @@ namespace {
 using golden::File;
 using golden::relative;
 
-constexpr double kBound = 1e-5;
-
 void check_file(const File& file) {
   const nlohmann::json j = file.json("config");
   const ClipConfig config{.image_size = j.at("image_size"),
@@ -29,8 +27,8 @@ void check_file(const File& file) {
   run.run();
   EXPECT_LE(relative(golden::permuted(run.read("pixels"), {0, 3, 1, 2}), file.f32("out.pixels"),
                      "pixels"),
-            kBound);
-  EXPECT_LE(relative(run.read("tokens"), file.f32("out.tokens"), "tokens"), kBound);
+            golden::bound());
+  EXPECT_LE(relative(run.read("tokens"), file.f32("out.tokens"), "tokens"), golden::bound());
 }
 
 TEST(ClipGolden, PixelsAndTokens) {

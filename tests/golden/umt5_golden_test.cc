@@ -8,8 +8,6 @@ namespace {
 using golden::File;
 using golden::relative;
 
-constexpr double kBound = 1e-5;
-
 Umt5Config config_of(const File& file) {
   const nlohmann::json j = file.json("config");
   return {.vocab = j.at("vocab"),
@@ -38,9 +36,9 @@ void check_file(const File& file) {
   run.write("ids", ids);
   run.write("mask", mask);
   run.run();
-  EXPECT_LE(relative(run.read("hidden"), file.f32("out.hidden"), "hidden"), kBound);
-  const HostTensor prompt = run.read("prompt");
-  EXPECT_LE(relative(prompt, file.f32("out.prompt_embedding"), "prompt_embedding"), kBound);
+  EXPECT_LE(relative(run.read("hidden"), file.f32("out.hidden"), "hidden"), golden::bound());
+  const HostTensor prompt = run.read("prompt").to(DType::kF32);
+  EXPECT_LE(relative(prompt, file.f32("out.prompt_embedding"), "prompt_embedding"), golden::bound());
   for (int64_t i = 0; i < prompt.num_elements(); ++i) {
     if (mask.as<float>()[static_cast<size_t>(i / config.dim)] == 0) {
       ASSERT_EQ(prompt.as<float>()[static_cast<size_t>(i)], 0.0f) << i;

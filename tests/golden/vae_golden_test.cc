@@ -10,8 +10,6 @@ namespace {
 using golden::File;
 using golden::relative;
 
-constexpr double kBound = 1e-5;
-
 HostTensor channels_last(const HostTensor& x) { return golden::permuted(x, {0, 2, 3, 4, 1}); }
 HostTensor channels_first(const HostTensor& x) { return golden::permuted(x, {0, 4, 1, 2, 3}); }
 
@@ -45,7 +43,7 @@ void check_condition(golden::EncoderRun& run, const VaeConfig& config, const Fil
   const HostTensor y = run.read("condition");
   EXPECT_LE(relative(channels_first(last_channels(y, config.z_dim)),
                      file.f32("out.latent_first_frame_then_zeros"), "first frame then zeros"),
-            kBound);
+            golden::bound());
   const int64_t frame = y.shape()[2] * y.shape()[3], width = y.shape()[4];
   for (int64_t row = 0; row < y.shape().num_rows(); ++row) {
     const float want = row / frame % y.shape()[1] == 0 ? 1.0f : 0.0f;
@@ -79,11 +77,11 @@ void check_file(const File& file, VaeKind kind) {
   run.write("first", first);
   run.write("z", latent);
   run.run();
-  EXPECT_LE(relative(channels_first(run.read("latent")), file.f32("out.latent"), "latent"), kBound);
+  EXPECT_LE(relative(channels_first(run.read("latent")), file.f32("out.latent"), "latent"), golden::bound());
   check_condition(run, config, file);
   EXPECT_LE(relative(channels_first(run.read("video_again")), file.f32("out.reconstruction"),
                      "reconstruction"),
-            kBound);
+            golden::bound());
 }
 
 void check_files(const std::string& prefix, VaeKind kind) {

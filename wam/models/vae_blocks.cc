@@ -48,12 +48,13 @@ ValueId channel_constant(Builder& b, const std::vector<double>& values, const st
 
 }  // namespace
 
-ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t k) {
+ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out, int64_t k,
+                    ValueId residual) {
   const ValueId weight =
       params.param(name + ".weight", Shape{out, channels(params, x), k, k, k}, kFilter);
   const int64_t half = k / 2;
   return conv3d(params.builder(), x, weight, bias(params, name, out),
-                {.pad = {k - 1, 0, half, half, half, half}});
+                {.pad = {k - 1, 0, half, half, half, half}}, residual);
 }
 
 ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
@@ -90,6 +91,10 @@ ValueId residual_block(ParamUser& params, const std::string& name, ValueId x, in
   ValueId h = norm(params, name + ".residual.0", x, /*silu=*/true);
   h = causal_conv(params, name + ".residual.2", h, out);
   h = norm(params, name + ".residual.3", h, /*silu=*/true);
+  // In float32 the sum is an op of its own, as in the published code.
+  if (params.dtype() == DType::kBF16) {
+    return causal_conv(params, name + ".residual.6", h, out, /*k=*/3, shortcut);
+  }
   h = causal_conv(params, name + ".residual.6", h, out);
   return add(params.builder(), h, shortcut);
 }

@@ -9,9 +9,10 @@
 
 namespace wam::vae {
 
-// Kernel k x k x k with zeros before the first frame and around pictures: nothing of the future.
+// Kernel k x k x k with zeros before the first frame and around pictures: nothing of the future. A
+// residual is added to the result.
 ValueId causal_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
-                    int64_t k = 3);
+                    int64_t k = 3, ValueId residual = {});
 // Kernel k along time alone; no padding after, `before` zero frames before.
 ValueId time_conv(ParamUser& params, const std::string& name, ValueId x, int64_t out,
                   int64_t before, int64_t stride);

@@ -2,43 +2,19 @@
 
 #include "wam/models/vae.h"
 #include "wam/models/vae_blocks.h"
-#include "wam/ops/add.h"
+#include "wam/ops/average_down.h"
 #include "wam/ops/broadcast_rows.h"
 #include "wam/ops/cast.h"
 #include "wam/ops/concat.h"
+#include "wam/ops/fold_pixels.h"
 #include "wam/ops/pad_zeros.h"
-#include "wam/ops/permute.h"
 #include "wam/ops/pixels_to_float.h"
 #include "wam/ops/reshape.h"
 #include "wam/ops/resize_image.h"
-#include "wam/ops/scale.h"
 #include "wam/ops/slice.h"
-#include "wam/ops/sum_dim.h"
 
 namespace wam {
 namespace {
-
-// Pixels of 2 x 2 blocks become channels in the order (c, column, row).
-ValueId fold_pixels(Builder& b, ValueId x) {
-  const Shape s = b.shape(x);
-  x = reshape(b, x, Shape{s[0] * s[1], s[2] / 2, 2, s[3] / 2, 2, s[4]});
-  x = permute(b, x, {0, 1, 3, 5, 4, 2});
-  return reshape(b, x, Shape{s[0], s[1], s[2] / 2, s[3] / 2, 4 * s[4]});
-}
-
-// Shortcut around a stage: blocks of (c, t, y, x) of ft frames and fs x fs pixels, flattened, are
-// averaged in `out` groups. Time is padded with zeros on the left.
-ValueId average_down(Builder& b, ValueId x, int64_t out, int64_t ft, int64_t fs) {
-  x = pad_zeros(b, x, 1, (ft - b.shape(x)[1] % ft) % ft, 0);
-  const Shape s = b.shape(x);
-  const int64_t group = s[4] * ft * fs * fs / out;
-  x = reshape(b, x, Shape{s[0], s[1] / ft, ft, s[2] / fs, fs, s[3] / fs, fs, s[4]});
-  x = permute(b, x, {0, 1, 3, 5, 7, 2, 4, 6});
-  const int64_t pixels = s[0] * s[1] / ft * (s[2] / fs) * (s[3] / fs);
-  x = reshape(b, x, Shape{pixels * out, group});
-  if (group > 1) x = scale(b, sum_dim(b, x, 1), 1.0 / static_cast<double>(group));
-  return reshape(b, x, Shape{s[0], s[1] / ft, s[2] / fs, s[3] / fs, out});
-}
 
 // Halves height and width, and with `temporal` time: frame 0 passes, output j reads 2j-2 .. 2j.
 ValueId downsample(ParamUser& params, const std::string& name, ValueId x, bool temporal) {
@@ -57,7 +33,8 @@ class Encoder {
 
   // [B, T, H, W, 3] -> mean of the latents [B, F, h, w, z], not normalised.
   ValueId run(ValueId x) {
-    if (config_.kind == VaeKind::kWan22) x = fold_pixels(b_, x);
+    const DType dtype = params_.dtype();
+    x = config_.kind == VaeKind::kWan22 ? fold_pixels(b_, x, dtype) : cast(b_, x, dtype);
     x = vae::causal_conv(params_, "encoder.conv1", x, config_.dim);
     for (size_t i = 0; i < config_.dim_mult.size(); ++i) x = stage(x, i);
     x = vae::middle(params_, "encoder", x);
@@ -81,7 +58,7 @@ class Encoder {
       if (temporal) vae::declare_time_conv(params_, name, width, width);
     }
     if (config_.kind == VaeKind::kWan21) return x;
-    return add(b_, x, average_down(b_, input, width, temporal ? 2 : 1, last ? 1 : 2));
+    return average_down(b_, input, x, temporal ? 2 : 1, last ? 1 : 2);
   }
 
   // Wan2.1 numbers all layers in one list, Wan2.2 those of each stage.
@@ -108,7 +85,7 @@ ValueId vae_encode(ParamUser& params, const VaeConfig& config, ValueId video) {
   check_clip(config, s[1], s[2], s[3]);
   const ScopeGuard scope(b, {.label = "vae.encoder"});
   const DType stat = b.dtype(video);
-  const ValueId mean = cast(b, Encoder(params, config).run(cast(b, video, params.dtype())), stat);
+  const ValueId mean = cast(b, Encoder(params, config).run(video), stat);
   return vae::normalise(b, config, mean);
 }
 

@@ -7,7 +7,7 @@ namespace wam {
 namespace {
 
 std::vector<TensorType> infer(const OpArgs& args) {
-  rules::count(args, 3, 3);
+  rules::count(args, 3, 4);
   rules::floating(args, 0);
   rules::same_dtype(args, 1);
   rules::same_dtype(args, 2);
@@ -29,7 +29,12 @@ std::vector<TensorType> infer(const OpArgs& args) {
                   args, "strides above 0, paddings below the kernel, an input it fits into");
     out[i] = (padded - kernel) / stride[i] + 1;
   }
-  return {{args.inputs[0].dtype, Shape{x[0], out[0], out[1], out[2], w[0]}}};
+  const Shape y{x[0], out[0], out[1], out[2], w[0]};
+  if (args.inputs.size() == 4) {
+    rules::same_dtype(args, 3);
+    rules::shape(args, 3, y);
+  }
+  return {{args.inputs[0].dtype, y}};
 }
 
 OpCost cost(const OpArgs& args, std::span<const TensorType> outputs) {
@@ -46,10 +51,13 @@ OpCost cost(const OpArgs& args, std::span<const TensorType> outputs) {
 
 const OpDef conv3d_op = {.name = "conv3d", .infer = infer, .cost = cost, .traits = kMatrix};
 
-ValueId conv3d(Builder& b, ValueId x, ValueId weight, ValueId bias, const Conv3d& options) {
+ValueId conv3d(Builder& b, ValueId x, ValueId weight, ValueId bias, const Conv3d& options,
+               ValueId residual) {
   const std::vector<int64_t> stride(options.stride.begin(), options.stride.end());
   const std::vector<int64_t> pad(options.pad.begin(), options.pad.end());
-  return b.emit1(conv3d_op, {x, weight, bias}, {{"stride", stride}, {"pad", pad}});
+  const Attrs attrs{{"stride", stride}, {"pad", pad}};
+  return residual.valid() ? b.emit1(conv3d_op, {x, weight, bias, residual}, attrs)
+                          : b.emit1(conv3d_op, {x, weight, bias}, attrs);
 }
 
 }  // namespace wam

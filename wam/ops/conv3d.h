@@ -15,7 +15,9 @@ struct Conv3d {
 };
 
 // x [B, T, H, W, C]; weight [O, C, kt, kh, kw] as in checkpoints; bias [O]; all of one type.
-// Gives [B, T', H', W', O] with T' = (T + pad - kt) / stride + 1 and so on.
-ValueId conv3d(Builder& b, ValueId x, ValueId weight, ValueId bias, const Conv3d& options);
+// Gives [B, T', H', W', O] with T' = (T + pad - kt) / stride + 1 and so on. A residual of the
+// result's shape is added before the result is rounded.
+ValueId conv3d(Builder& b, ValueId x, ValueId weight, ValueId bias, const Conv3d& options,
+               ValueId residual = {});
 
 }  // namespace wam

@@ -167,13 +167,17 @@ std::unique_ptr<Kernel> create_float(const Sizes& z) {
   const OneThread guard;
   const auto conv = std::make_shared<const FloatConv>(z);
   return cpu::make_kernel([=](const KernelIo& io) {
+    const float* residual = io.inputs.size() == 4 ? io.in<float>(3) : nullptr;
     const float *x = io.in<float>(0), *weights = io.in<float>(1), *bias = io.in<float>(2);
     float *packed = static_cast<float*>(io.workspace), *y = io.out<float>(0);
     cpu::parallel_items(z.kernel_time,
                         [&](int64_t tap) { conv->reorder_tap(weights, tap, packed); });
     cpu::parallel_items(z.batch * z.out_time, [&](int64_t item) {
+      float* frame = y + item * z.out_frame();
       conv->frame(x + item / z.out_time * z.time * z.frame(), item % z.out_time, packed, bias,
-                  y + item * z.out_frame());
+                  frame);
+      if (residual == nullptr) return;
+      for (int64_t i = 0; i < z.out_frame(); ++i) frame[i] += residual[item * z.out_frame() + i];
     });
   });
 }
@@ -202,13 +206,15 @@ std::unique_ptr<Kernel> create_double(const Sizes& z) {
   const int64_t filter = z.channels * z.kernel_time * z.kernel_height * z.kernel_width;
   return cpu::make_kernel([=](const KernelIo& io) {
     const double *x = io.in<double>(0), *w = io.in<double>(1), *bias = io.in<double>(2);
+    const double* residual = io.inputs.size() == 4 ? io.in<double>(3) : nullptr;
     cpu::parallel_items(z.batch * z.out_time * z.out_height, [&](int64_t item) {
       const int64_t row = item % z.out_height, t = item / z.out_height % z.out_time;
       const double* sample = x + item / z.out_height / z.out_time * z.time * z.frame();
       double* y = io.out<double>(0) + item * z.out_width * z.out_channels;
       for (int64_t col = 0; col < z.out_width; ++col) {
         for (int64_t o = 0; o < z.out_channels; ++o) {
-          *y++ = bias[o] + output_at(z, sample, w + o * filter, t, row, col);
+          const double more = residual == nullptr ? 0 : residual[y - io.out<double>(0)];
+          *y++ = bias[o] + output_at(z, sample, w + o * filter, t, row, col) + more;
         }
       }
     });

@@ -1,4 +1,4 @@
-#include "wam/kernels/cuda/edges.h"
+#include "wam/kernels/cuda/channel_norm.h"
 #include "wam/kernels/cuda/support.h"
 
 namespace wam {

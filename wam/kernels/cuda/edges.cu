@@ -145,27 +145,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One warp a row.
-template <typename T>
-__global__ void __launch_bounds__(kThreads)
-    channel_norm_kernel(int64_t rows, int64_t channels, bool silu, const T* x, const T* gamma,
-                        T* y) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
-  const int64_t warps = int64_t{gridDim.x} * blockDim.x / kWarp;
-  for (int64_t row = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp; row < rows;
-       row += warps) {
-    const T* from = x + row * channels;
-    float square = 0;
-    for (int64_t c = lane; c < channels; c += kWarp) square += wide(from[c]) * wide(from[c]);
-    square = warp_sum(square);
-    const float factor = sqrtf(static_cast<float>(channels)) / fmaxf(sqrtf(square), 1e-12f);
-    for (int64_t c = lane; c < channels; c += kWarp) {
-      const float v = (wide(from[c]) * factor) * wide(gamma[c]);
-      y[row * channels + c] = narrow<T>(silu ? v / (1.0f + expf(-v)) : v);
-    }
-  }
-}
-
 }  // namespace
 
 void launch_patchify(const Patches& p, const void* x, void* y, cudaStream_t stream) {
@@ -239,17 +218,6 @@ void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStr
   if (count == 0) return;
   resize_image_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(a, x, y);
   check_launch("resize_image");
-}
-
-void launch_channel_norm(DType dtype, int64_t rows, int64_t channels, bool silu, const void* x,
-                         const void* gamma, void* y, cudaStream_t stream) {
-  if (rows * channels == 0) return;
-  dispatch_float(dtype, [&]<typename T>() {
-    channel_norm_kernel<<<grid_for(rows, kThreads / kWarp), kThreads, 0, stream>>>(
-        rows, channels, silu, static_cast<const T*>(x), static_cast<const T*>(gamma),
-        static_cast<T*>(y));
-  });
-  check_launch("channel_norm");
 }
 
 }  // namespace wam::cuda

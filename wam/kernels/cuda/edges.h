@@ -45,7 +45,4 @@ struct ResizeImage {
 };
 void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStream_t stream);
 
-void launch_channel_norm(DType dtype, int64_t rows, int64_t channels, bool silu, const void* x,
-                         const void* gamma, void* y, cudaStream_t stream);
-
 }  // namespace wam::cuda

@@ -63,6 +63,16 @@ int64_t attention_stats_numbers(int64_t batch_heads, int64_t queries) {
   return (2 * batch_heads * queries + 3) / 4 * 4;  // what follows is aligned to 16 bytes
 }
 
+bool conv_on_tensor_cores(DType dtype, int64_t out_channels) {
+  return dtype == DType::kBF16 && out_channels % 8 == 0;
+}
+
+int64_t conv_padded_channels(int64_t channels) { return parts_of(channels, 8) * 8; }
+
+int64_t conv_filter_bytes(int64_t out_channels, int64_t channels, int64_t taps) {
+  return parts_of(out_channels * taps * conv_padded_channels(channels) * 2, 256) * 256;
+}
+
 }  // namespace wam::cuda
 
 namespace wam {
@@ -127,6 +137,14 @@ int64_t attention_grad_bytes(const KernelSignature& s) {
               (parts > 1 ? parts * kv.num_elements() : 0));
 }
 
+int64_t conv3d_bytes(const KernelSignature& s) {
+  const Shape &x = s.inputs[0].shape, &w = s.inputs[1].shape;
+  if (!cuda::conv_on_tensor_cores(s.inputs[0].dtype, w[0])) return 0;
+  const int64_t width = cuda::conv_padded_channels(x[4]);
+  const int64_t padded = width == x[4] ? 0 : x.num_elements() / x[4] * width * 2;
+  return cuda::conv_filter_bytes(w[0], x[4], w[2] * w[3] * w[4]) + padded;
+}
+
 struct Scratch {
   std::string_view op;
   int64_t (*bytes)(const KernelSignature&);
@@ -136,6 +154,7 @@ constexpr Scratch kScratch[] = {
     {"attention_grad", attention_grad_bytes},
     // Two numbers for each of lse's, [B, H, Lq].
     {"block_attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
+    {"conv3d", conv3d_bytes},
     {"gate_grad",
      [](const KernelSignature& s) {
        return cuda::token_norm_workspace(indexed(s.inputs[1].shape, s.inputs[2].shape), 1, 0);

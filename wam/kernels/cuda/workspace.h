@@ -41,6 +41,11 @@ int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t sums, int64_t wi
 int64_t attention_parts(int64_t batch_heads, int64_t queries, int64_t keys);
 int64_t attention_stats_numbers(int64_t batch_heads, int64_t queries);
 
+// conv3d on tensor cores reads packed filters [O, taps, padded channels], and x padded likewise.
+bool conv_on_tensor_cores(DType dtype, int64_t out_channels);
+int64_t conv_padded_channels(int64_t channels);
+int64_t conv_filter_bytes(int64_t out_channels, int64_t channels, int64_t taps);
+
 // Bound that cuBLASLt's choice must keep to.
 inline constexpr int64_t kGemmWorkspace = int64_t{32} << 20;
 

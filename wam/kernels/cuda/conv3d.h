@@ -1,0 +1,52 @@
+// Convolution over time, height and width of channels-last tensors: on Hopper in bf16 a product on
+// tensor cores whose rows the copy engine gathers, elsewhere plain loops.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "wam/kernels/kernel.h"
+
+namespace wam::cuda {
+
+struct ConvSizes {
+  // Dims in the order width, height, time.
+  int64_t batch = 0, channels = 0, out_channels = 0;
+  int64_t in[3] = {}, out[3] = {}, kernel[3] = {}, stride[3] = {}, before[3] = {};
+
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t in_rows() const { return batch * in[0] * in[1] * in[2]; }
+  int64_t out_rows() const { return batch * out[0] * out[1] * out[2]; }
+};
+ConvSizes conv_sizes(const KernelSignature& s);
+
+struct ConvOperands {
+  const void *x = nullptr, *weight = nullptr, *bias = nullptr, *residual = nullptr;
+  void *y = nullptr, *workspace = nullptr;
+};
+
+void launch_plain_conv3d(const ConvSizes& z, DType dtype, const ConvOperands& operands,
+                         cudaStream_t stream);
+
+// bf16 [O, C, taps] -> [O, taps, width], zeros from C on.
+void launch_pack_filters(int64_t out_channels, int64_t channels, int64_t taps, int64_t width,
+                         const void* weight, void* packed, cudaStream_t stream);
+// bf16 rows of `channels` -> rows of `width`, zeros from there on.
+void launch_pad_channels(int64_t rows, int64_t channels, int64_t width, const void* x, void* y,
+                         cudaStream_t stream);
+
+// x has padded_channels() and weight is packed. One block a multiprocessor works through tiles of
+// 256 output positions: two boxes of positions, [width, height, time, samples], of at most 128.
+struct ConvTiling {
+  int64_t columns = 0;  // output channels of a tile
+  int64_t box[4] = {};  // positions
+  int64_t blocks[4] = {};
+  int64_t boxes() const { return blocks[0] * blocks[1] * blocks[2] * blocks[3]; }
+  double efficiency = 0;  // share of a tile's rows and columns that are wanted
+};
+ConvTiling conv_tiling(const ConvSizes& sizes);
+void launch_hopper_conv3d(const ConvSizes& z, const ConvTiling& tiling,
+                          const ConvOperands& operands, cudaStream_t stream);
+
+}  // namespace wam::cuda
