@@ -13,7 +13,7 @@ import sys
 
 from source_files import source_files
 
-MADE = re.compile(r"\b(?:Data|Config|Plan|Device)Error\(\{(.*?)\}\)", re.S)
+MADE = re.compile(r"\b(?:Data|Config|Plan|Device)Error\(\s*\{(.*?)\}\)", re.S)
 
 
 def faults(path, text):

@@ -60,8 +60,11 @@ void RunningStats::add(const Table& episode, const std::string& where) {
   const std::vector<double>& maxs = require(episode, "max", width, where);
   const double added = require(episode, "count", 1, where).front();
   if (!(added > 0)) {
-    throw DataError(
-        {.where = where, .what = "count", .got = std::to_string(added), .expected = "above 0"});
+    throw DataError({.where = where,
+                     .what = "count",
+                     .got = std::to_string(added),
+                     .expected = "above 0",
+                     .remedy = "Compute them anew with wam stats."});
   }
   if (count == 0) {
     min = mins, max = maxs;

@@ -259,7 +259,8 @@ void VideoDecoder::check_picture(const AVFrame& picture, int64_t frame) {
         {.where = place(frame),
          .what = "picture size changes within the video",
          .got = std::to_string(picture.height) + "x" + std::to_string(picture.width),
-         .expected = std::to_string(expected.height) + "x" + std::to_string(expected.width)});
+         .expected = std::to_string(expected.height) + "x" + std::to_string(expected.width),
+         .remedy = "Encode the video anew at one size."});
   }
   if (picture.decode_error_flags == 0 && (picture.flags & AV_FRAME_FLAG_CORRUPT) == 0) return;
   is_running_ = false;

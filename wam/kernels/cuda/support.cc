@@ -12,7 +12,9 @@ void check(cudaError_t status, const char* what) {
   throw DeviceError(
       {.where = what,
        .what = "CUDA reports an error",
-       .got = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status)});
+       .got = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status),
+       .remedy = "Check the GPU with nvidia-smi; after a fault inside a kernel the process must be "
+                 "started again."});
 }
 
 void check_launch(const char* kernel) { check(cudaPeekAtLastError(), kernel); }
