@@ -10,7 +10,11 @@ constexpr int64_t kAlignment = 256;
 int64_t align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // These know bf16 themselves.
-bool knows_bf16(std::string_view op) { return op == "cast" || op == "adamw_split"; }
+bool knows_bf16(std::string_view op) {
+  constexpr std::string_view kKnowing[] = {"adamw_split", "all_gather", "all_reduce",
+                                           "cast",        "pack",       "reduce_scatter"};
+  return std::ranges::count(kKnowing, op) != 0;
+}
 
 struct Types {
   std::vector<TensorType> in, out;
@@ -101,7 +105,7 @@ class WideningKernel final : public Kernel {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       outputs_[i] = types_.out[i].dtype == DType::kBF16 ? take(types_.out[i]) : io.outputs[i];
     }
-    inner_->run({inputs_, outputs_, at, io.stream});
+    inner_->run({inputs_, outputs_, at, io.stream, io.groups});
     for (size_t i = 0; i < outputs_.size(); ++i) {
       if (types_.out[i].dtype != DType::kBF16) continue;
       narrow(outputs_[i], io.outputs[i], types_.out[i].shape.num_elements());

@@ -42,7 +42,7 @@ class CpuExecutor final : public Executor {
       if (options_.poison) poison(program_.steps[i]);
       const double step_start = options_.profile ? now() : 0;
       BoundStep& step = steps_[i];
-      step.kernel->run({step.inputs, step.outputs, step.workspace, nullptr});
+      step.kernel->run({step.inputs, step.outputs, step.workspace, nullptr, options_.groups.get()});
       if (!options_.profile) continue;
       profile_[i].seconds += now() - step_start;
       ++profile_[i].runs;
@@ -89,13 +89,19 @@ class CpuExecutor final : public Executor {
     return bound;
   }
 
+  static bool lies_in(const Operand& input, const Operand& output) {
+    return input.at.space == output.at.space && input.at.region == output.at.region &&
+           input.at.offset_bytes >= output.at.offset_bytes &&
+           input.at.offset_bytes < output.at.offset_bytes + output.type.size_bytes();
+  }
+
   // Outputs that overwrite no input of the step get a NaN pattern, so that an element a kernel
   // forgets, or a read of memory nobody wrote, shows.
   void poison(const Step& step) {
     for (const Operand& output : step.outputs) {
       if (output.at.space != Location::Space::kArena) continue;
       bool in_place = false;
-      for (const Operand& input : step.inputs) in_place = in_place || input.at == output.at;
+      for (const Operand& input : step.inputs) in_place = in_place || lies_in(input, output);
       if (!in_place) {
         std::memset(address(output.at), 0xFF, static_cast<size_t>(output.type.size_bytes()));
       }

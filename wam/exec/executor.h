@@ -11,6 +11,10 @@
 #include "wam/plan/memory_plan.h"
 #include "wam/plan/program.h"
 
+namespace wam::dist {
+struct Groups;  // dist/groups.h
+}
+
 namespace wam {
 
 // The regions and the arena of a MemoryPlan, allocated once. Regions start zeroed.
@@ -39,6 +43,8 @@ struct ExecOptions {
   ExecMode mode = ExecMode::kGraph;  // CPU has one way to run and ignores it
   bool profile = false;              // time each step; on GPU this forces kStream
   bool poison = false;               // fill arena outputs with NaN patterns before they are written
+  // For the collectives of a program of several ranks. Null: a world of one.
+  std::shared_ptr<const dist::Groups> groups = nullptr;
 };
 
 struct StepTime {

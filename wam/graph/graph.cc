@@ -1,5 +1,7 @@
 #include "wam/graph/graph.h"
 
+#include <algorithm>
+
 #include <array>
 
 #include "wam/base/check.h"
@@ -90,6 +92,17 @@ void Graph::replace_uses(ValueId from, ValueId to) {
   for (StateUpdate& update : updates_) {
     if (update.value == from) update.value = to;
   }
+}
+
+void Graph::retire(ValueId id) {
+  Value& old = value(id);
+  WAM_CHECK(old.kind == ValueKind::kInput || old.kind == ValueKind::kState) << "%" << id.index;
+  for (const NodeId node_id : order_) {
+    WAM_CHECK(std::ranges::count(node(node_id).inputs, id) == 0) << "'" << old.name << "' is read";
+  }
+  for (const StateUpdate& update : updates_) WAM_CHECK(update.state != id) << "'" << old.name << "' is updated";
+  named_.erase(old.name);
+  old.kind = ValueKind::kIntermediate;  // without a producer: nothing may read it
 }
 
 std::vector<std::vector<NodeId>> Graph::users() const {

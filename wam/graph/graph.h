@@ -104,6 +104,8 @@ class Graph {
 
   // Makes every reader, output and update of `from` use `to`. O(nodes).
   void replace_uses(ValueId from, ValueId to);
+  // Takes an input or state that nobody reads or updates out of the graph; its name becomes free.
+  void retire(ValueId id);
   // Nodes that read each value, in order; recomputed on each call.
   std::vector<std::vector<NodeId>> users() const;
 

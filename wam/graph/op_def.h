@@ -61,6 +61,8 @@ enum OpTrait : uint32_t {
   kNotDifferentiable = 1u << 4,  // outputs carry no gradient (masks, embeddings of timesteps)
   kCollective = 1u << 5,    // communicates; never duplicated, never reordered among its kind
   kSideEffect = 1u << 6,    // never removed
+  kPack = 1u << 7,          // input i is the bytes of output 0 from element offsets[i] on: it may be
+                            // written there at once, and the kernel then finds it in its place
 };
 
 struct OpDef {

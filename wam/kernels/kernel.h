@@ -11,6 +11,10 @@
 #include "wam/base/attrs.h"
 #include "wam/tensor/shape.h"
 
+namespace wam::dist {
+struct Groups;  // dist/groups.h
+}
+
 namespace wam {
 
 // What a kernel is prepared for; the spans outlive the call of create() only.
@@ -27,6 +31,7 @@ struct KernelIo {
   std::span<void* const> outputs;
   void* workspace = nullptr;  // as many bytes as workspace_bytes() said, 256-byte aligned
   void* stream = nullptr;
+  const dist::Groups* groups = nullptr;  // for collectives; null in a world of one
 
   template <typename T>
   const T* in(size_t i) const {

@@ -127,4 +127,22 @@ void no_output_gradient(const BackwardArgs& args, size_t i, std::string_view op)
 
 DType grad_dtype(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
 
+void collective(const OpArgs& args) {
+  const std::string axis = args.attrs.text("axis");
+  demand(axis == "world" || axis == "shard" || axis == "replica", args,
+         "attribute 'axis' world, shard or replica");
+  demand(args.attrs.integer("ranks") >= 1, args, "attribute 'ranks' of at least 1");
+}
+
+void wire(const OpArgs& args) {
+  const std::string wire = args.attrs.text("wire");
+  demand(wire == "f32" || (wire == "bf16" && args.inputs[0].dtype != DType::kF64), args,
+         "attribute 'wire' f32, or bf16 for data of no more than f32");
+}
+
+double wire_bytes(const OpArgs& args) {
+  const bool narrow = args.attrs.text("wire") == "bf16";
+  return narrow ? 2.0 : static_cast<double>(size_bytes(args.inputs[0].dtype));
+}
+
 }  // namespace wam::rules

@@ -45,6 +45,11 @@ void constant_index(const Builder& b, ValueId index, int64_t bound, bool unique,
 void no_gradient(const BackwardArgs& args, size_t i, std::string_view op);
 // Throws GraphError if a gradient arrives at output i, which carries none.
 void no_output_gradient(const BackwardArgs& args, size_t i, std::string_view op);
+// Attributes 'axis' and 'ranks' of a collective.
+void collective(const OpArgs& args);
+// Attribute 'wire' of a reduction: f32 (the terms as they are), or bf16 for f32 and bf16 data.
+void wire(const OpArgs& args);
+double wire_bytes(const OpArgs& args);  // of one term
 // Type in which gradients of weights are accumulated: f64 for f64, f32 otherwise.
 DType grad_dtype(DType dtype);
 

@@ -83,8 +83,38 @@ class StorageAssigner {
     map_.offset_of.assign(count, 0);
     updates_.assign(count, ValueId{});
     last_read_.assign(count, -1);
+    packed_.assign(count, Packed{});
     for (const StateUpdate& update : graph_.updates()) updates_[at(update.value)] = update.state;
     collect_last_reads();
+    for (const NodeId id : graph_.order()) {
+      if (graph_.node(id).op->has(kPack)) claim_pieces(graph_.node(id));
+    }
+  }
+
+  // A piece is written where the pack wants it if its producer puts it nowhere else: not into a state,
+  // not into another pack. The pack itself may not update a state: whoever reads the old value between
+  // the first piece and the pack would see new bytes.
+  void claim_pieces(const Node& pack) {
+    const ValueId whole = pack.outputs[0];
+    if (updates_[at(whole)].valid()) return;
+    const std::vector<int64_t>& offsets = pack.attrs.integers("offsets");
+    for (size_t i = 0; i < pack.inputs.size(); ++i) {
+      const ValueId piece = whole_base_of(pack.inputs[i]);
+      const Value& value = graph_.value(piece);
+      if (value.kind != ValueKind::kIntermediate || graph_.node(value.producer).op->has(kView)) continue;
+      if (updates_[at(piece)].valid() || packed_[at(piece)].whole.valid()) continue;
+      packed_[at(piece)] = {whole, offsets[i] * size_bytes(value.type.dtype)};
+    }
+  }
+
+  // What `id` is a view of, as long as the views show all of it.
+  ValueId whole_base_of(ValueId id) const {
+    while (graph_.value(id).kind == ValueKind::kIntermediate) {
+      const Node& node = graph_.node(graph_.value(id).producer);
+      if (!node.op->has(kView) || graph_.type(node.inputs[0]).size_bytes() != graph_.type(id).size_bytes()) break;
+      id = node.inputs[0];
+    }
+    return id;
   }
 
   // Last position at which each value, or a view of it, is read.
@@ -149,12 +179,29 @@ class StorageAssigner {
       map_.storage_of[at(output)] = storage_of(state);
       return;
     }
+    if (map_.storage_of[at(output)] >= 0) return;  // a pack whose pieces came first
+    if (packed_[at(output)].whole.valid()) {
+      place_piece(output, packed_[at(output)]);
+      return;
+    }
     const ValueId reused = find_reusable(node, index, position);
     if (reused.valid()) {
       map_.storage_of[at(output)] = storage_of(reused);
       return;
     }
     map_.storage_of[at(output)] = new_storage({.bytes = graph_.type(output).size_bytes()});
+  }
+
+  struct Packed {
+    ValueId whole;  // output of the pack; invalid: none
+    int64_t offset_bytes = 0;
+  };
+
+  void place_piece(ValueId piece, const Packed& packed) {
+    int32_t& whole = map_.storage_of[at(packed.whole)];
+    if (whole < 0) whole = new_storage({.bytes = graph_.type(packed.whole).size_bytes()});
+    map_.storage_of[at(piece)] = whole;
+    map_.offset_of[at(piece)] = packed.offset_bytes;
   }
 
   // An input that dies here, alone in its arena storage, of the output's size, and allowed by the op.
@@ -194,6 +241,7 @@ class StorageAssigner {
   StorageMap map_;
   std::vector<ValueId> updates_;    // value index -> state it updates
   std::vector<int32_t> last_read_;
+  std::vector<Packed> packed_;      // value index -> the pack it is written into
 };
 
 }  // namespace

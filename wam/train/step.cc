@@ -5,11 +5,8 @@
 #include "wam/autodiff/gradients.h"
 #include "wam/base/check.h"
 #include "wam/ops/add.h"
-#include "wam/ops/adamw_scalars.h"
-#include "wam/ops/adamw_split.h"
 #include "wam/ops/cast.h"
 #include "wam/ops/rules.h"
-#include "wam/ops/sum_squares.h"
 #include "wam/passes/common_subexpressions.h"
 #include "wam/passes/dead_code.h"
 #include "wam/passes/decompose_fused.h"
@@ -63,42 +60,17 @@ void store_gradients(Builder& b, ParamUser& user, std::span<const ValueId> grads
   }
 }
 
-void check_types(const StepOptions& options) {
-  const auto is = [](DType a, DType b) { return a == b; };
-  WAM_CHECK(is(options.dtype, DType::kF32) || is(options.dtype, DType::kBF16)) << name(options.dtype);
-  WAM_CHECK(is(options.gradient_dtype, DType::kF32) || is(options.gradient_dtype, options.dtype))
-      << name(options.gradient_dtype) << " gradients beside " << name(options.dtype);
+// Of the whole optimizer step, on all ranks.
+int64_t micro_batches(const StepOptions& options) {
+  return options.accumulate * options.sharding.mesh.world();
 }
 
-ValueId flat_state(Graph& graph, const char* prefix, const FlatBuffer& buffer, const std::string& region,
-                   DType dtype, StateRole role) {
-  return graph.add_state(prefix + buffer.region, {dtype, Shape{buffer.num_elements}}, {region, 0, role});
-}
-
-// AdamW on one flat buffer, on the f32 weights or on the two halves of the master.
-void update_buffer(Builder& b, const StepOptions& options, const FlatBuffer& buffer, ValueId grad,
-                   ValueId scalars) {
-  Graph& graph = b.graph();
-  const auto moment = [&](const char* prefix, int which) {
-    return flat_state(graph, prefix, buffer, moment_region(buffer.region, which), DType::kF32,
-                      StateRole::kMoment);
-  };
-  const ValueId p = flat_state(graph, "flat/", buffer, buffer.region, options.dtype, StateRole::kWeight);
-  const ValueId m = moment("flat_m/", 0), v = moment("flat_v/", 1);
-  if (options.dtype == DType::kF32) {
-    const AdamwState next = adamw(b, {p, m, v}, grad, scalars, options.adamw);
-    graph.add_update(p, next.p);
-    graph.add_update(m, next.m);
-    graph.add_update(v, next.v);
-    return;
-  }
-  const ValueId low = flat_state(graph, "flat_low/", buffer, low_region(buffer.region), DType::kI16,
-                                 StateRole::kMaster);
-  const AdamwSplitState next = adamw_split(b, {p, low, m, v}, grad, scalars, options.adamw);
-  graph.add_update(p, next.high);
-  graph.add_update(low, next.low);
-  graph.add_update(m, next.m);
-  graph.add_update(v, next.v);
+void run_shard_pass(Graph& graph, const StepOptions& options, const ParamSet& params, bool accumulate) {
+  const std::optional<ShardOptions> shards = shard_options(options.sharding, params, accumulate);
+  if (!shards) return;
+  const Pass pass{"shard", PassTier::kRounding, [&](Graph& g) { return shard(g, *shards); }};
+  run_passes(graph, std::span(&pass, 1), {.disable = {}, .dump_after = options.passes.dump_after,
+                                          .dump_folder = options.passes.dump_folder});
 }
 
 void name_losses(Graph& graph, const DitTrain& model) {
@@ -141,12 +113,15 @@ Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumu
   std::vector<ValueId> wrt;
   for (const auto& [param, value] : user.used()) wrt.push_back(value);
   const std::vector<ValueId> grads = gradients(b, graph.find_output("loss"), wrt,
-                                               1.0 / static_cast<double>(options.accumulate));
+                                               1.0 / static_cast<double>(micro_batches(options)));
   ScopeGuard scope(b, {"gradients", -1, Phase::kBackward});
-  store_gradients(b, user, grads, options.gradient_dtype, accumulate);
+  // Gradients that are divided are added up after the sum over ranks.
+  const bool add_here = accumulate && !options.sharding.divides_gradients();
+  store_gradients(b, user, grads, options.gradient_dtype, add_here);
   const std::vector<PassReport> backward =
       run_passes(graph, backward_passes(options.fuse), options.passes);
   const RecomputeReport report = recompute(graph, options.recompute);
+  run_shard_pass(graph, options, params, accumulate);
   if (recompute_report != nullptr) *recompute_report = report;
   if (pass_reports != nullptr) {
     pass_reports->insert(pass_reports->end(), forward.begin(), forward.end());
@@ -166,29 +141,7 @@ Graph build_validation_graph(const StepOptions& options, ParamSet& params) {
     graph.add_output("action_pred", model.action_pred);
   }
   run_passes(graph, forward_passes(options.fuse), options.passes);
-  return graph;
-}
-
-Graph build_optimizer_graph(const StepOptions& options, const ParamSet& params) {
-  check_types(options);
-  Graph graph("optimizer");
-  Builder b(graph);
-  ScopeGuard scope(b, {"optimizer", -1, Phase::kUpdate});
-  const ValueId schedule = graph.add_input("schedule", {DType::kF32, Shape{kAdamwNumScalars}});
-  std::vector<ValueId> grads;
-  ValueId norm_squared;
-  for (const FlatBuffer& buffer : params.buffers()) {
-    grads.push_back(flat_state(graph, "flat_grad/", buffer, gradient_region(buffer.region),
-                               options.gradient_dtype, StateRole::kGradient));
-    const ValueId part = sum_squares(b, grads.back());
-    norm_squared = norm_squared.valid() ? add(b, norm_squared, part) : part;
-  }
-  const ValueId scalars = adamw_scalars(b, schedule, norm_squared, options.clip_grad);
-  for (size_t i = 0; i < params.buffers().size(); ++i) {
-    update_buffer(b, options, params.buffers()[i], grads[i], scalars);
-  }
-  graph.add_output("grad_norm_squared", norm_squared);
-  graph.add_output("scalars", scalars);
+  run_shard_pass(graph, options, params, false);
   return graph;
 }
 

@@ -13,6 +13,7 @@
 #include "wam/ops/adamw.h"
 #include "wam/passes/pass.h"
 #include "wam/passes/recompute.h"
+#include "wam/train/sharding.h"
 
 namespace wam::train {
 
@@ -26,7 +27,8 @@ TimestepLayout timestep_layout(NoiseOption noise);
 struct StepOptions {
   DitConfig model;
   DitTrainShape shape;
-  int64_t accumulate = 1;        // micro-batches of an optimizer step
+  int64_t accumulate = 1;        // micro-batches of an optimizer step, on each rank
+  Sharding sharding;
   DType dtype = DType::kF32;     // compute type; bf16 keeps a split float32 master
   DType gradient_dtype = DType::kF32;  // in which gradients are kept; bf16 only beside bf16 compute
   bool fuse = true;              // false: every fused op decomposed (the slow twin)

@@ -1,0 +1,37 @@
+#include "wam/train/sharding.h"
+
+namespace wam::train {
+
+std::string_view name(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::kNone:
+      return "none";
+    case Strategy::kOptimizer:
+      return "optimizer";
+    case Strategy::kGradients:
+      return "gradients";
+    case Strategy::kFull:
+      return "full";
+  }
+  return "";
+}
+
+std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,
+                                          bool accumulate) {
+  if (!sharding.divides_gradients()) return std::nullopt;
+  ShardOptions options{.group = sharding.group(dist::Axis::kShard),
+                       .buffers = {},
+                       .weights = sharding.divides_weights(),
+                       .reshard_after_forward = sharding.reshard_after_forward,
+                       .prefetch = sharding.prefetch,
+                       .gradients = true,
+                       .wire = sharding.reduce_dtype,
+                       .accumulate = accumulate};
+  for (const FlatBuffer& buffer : params.buffers()) {
+    options.buffers.push_back(
+        {buffer.region, gradient_region(buffer.region), buffer.num_elements, buffer.block});
+  }
+  return options;
+}
+
+}  // namespace wam::train

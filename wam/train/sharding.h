@@ -1,0 +1,57 @@
+// How a run's states are divided over its ranks.
+//
+// strategy    weights     gradients   optimizer state  communication of a step
+// none        whole       whole       whole            gradients summed
+// optimizer   whole       whole       part             gradients summed into parts, weights
+// gathered gradients   whole       part        part             the same, gradients in every
+// micro-batch full        part        part        part             weights gathered a block at a
+// time, twice a
+//                                                      micro-batch; gradients as before
+// Parts are divided over the mesh's shard groups; with several replicas of such a group the parts'
+// gradients are summed over them once a step (with full: hybrid).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wam/dist/mesh.h"
+#include "wam/models/params.h"
+#include "wam/passes/shard.h"
+
+namespace wam::train {
+
+enum class Strategy : uint8_t { kNone, kOptimizer, kGradients, kFull };
+std::string_view name(Strategy strategy);
+
+struct Sharding {
+  Strategy strategy = Strategy::kNone;
+  dist::Mesh mesh;                    // kNone: shard_size 1
+  bool reshard_after_forward = true;  // kFull: false keeps gathered weights for the backward half
+  int64_t prefetch = 1;               // kFull: buffers gathered ahead
+  DType reduce_dtype = DType::kF32;   // of gradients on their way: kF32 or kBF16
+
+  bool divides_optimizer() const { return strategy != Strategy::kNone; }
+  bool divides_gradients() const { return strategy >= Strategy::kGradients; }
+  bool divides_weights() const { return strategy == Strategy::kFull; }
+  RankGroup group(dist::Axis axis) const { return {dist::name(axis), mesh.size(axis)}; }
+  // Elements a rank keeps of a state that is divided, and where they begin in the flat buffer.
+  int64_t part_elements(const FlatBuffer& buffer) const {
+    return shard_elements(buffer.num_elements, mesh.shard_size);
+  }
+  int64_t part_begin(const FlatBuffer& buffer) const {
+    return mesh.shard() * part_elements(buffer);
+  }
+  // A whole buffer, long enough for equal parts.
+  int64_t padded_elements(const FlatBuffer& buffer) const {
+    return strategy == Strategy::kNone ? buffer.num_elements
+                                       : part_elements(buffer) * mesh.shard_size;
+  }
+};
+
+// What the pass has to do to a step's graph; nothing if states are whole in it.
+std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,
+                                          bool accumulate);
+
+}  // namespace wam::train
