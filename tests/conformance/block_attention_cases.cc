@@ -55,6 +55,7 @@ void block_attention_cases(Tables& t) {
   add_rects(t, "ranges", 2, 3, 4, {{0, 1, {{4, 5}}}, {1, 3, {{0, 1}, {2, 3}}}, {3, 6, {{1, 6}}}});
   add_rects(t, "causal_blocks", 1, 2, 4,
             {{0, 31, {{0, 31}}}, {31, 63, {{0, 63}}}, {63, 96, {{0, 31}, {40, 96}}}});
+  add_rects(t, "wide_head", 2, 1, 136, {{0, 9, {{0, 9}}}});
   add_rects(t, "own_values", 2, 2, 4, {{0, 3, {{0, 3}}}, {3, 4, {{3, 4}}}, {4, 5, {{4, 5}}}});
 
   const TensorType qkv{DType::kF32, Shape{1, 4, 12}};

@@ -61,18 +61,22 @@ void conv3d_cases(Tables& t) {
   add("halve_time", Shape{1, 7, 2, 3, 8}, Shape{8, 8, 3, 1, 1}, {2, 1, 1}, none);
   add("time", Shape{2, 3, 2, 2, 4}, Shape{8, 4, 3, 1, 1}, one, {2, 0, 0, 0, 0, 0});
   // Widths of the tensor cores' tiles and around them, tiles that stick out, several blocks of k.
-  add("tile_160", Shape{1, 3, 8, 16, 160}, Shape{160, 160, 3, 3, 3}, one, causal);
-  add("tile_96", Shape{1, 2, 9, 17, 96}, Shape{96, 96, 3, 3, 3}, one, causal);
+  add("tile_160", Shape{1, 2, 3, 9, 160}, Shape{160, 160, 1, 3, 3}, one, {0, 0, 1, 1, 1, 1});
+  add("tile_96", Shape{1, 2, 3, 8, 96}, Shape{96, 96, 3, 3, 3}, one, causal);
   add("tile_320", Shape{2, 1, 5, 4, 72}, Shape{320, 72, 1, 3, 3}, one, {0, 0, 1, 1, 1, 1});
-  add("first", Shape{3, 3, 6, 7, 12}, Shape{160, 12, 3, 3, 3}, one, causal);
+  add("many_boxes", Shape{2, 3, 9, 16, 24}, Shape{8, 24, 3, 3, 3}, one, causal);
+  add("more_tiles_than_blocks", Shape{1, 1, 190, 190, 5}, Shape{8, 5, 1, 1, 1}, one, none);
+  add("more_lines_than_blocks", Shape{1, 1, 180, 192, 17}, Shape{8, 17, 1, 1, 3}, one,
+      {0, 0, 0, 0, 1, 1});
+  add("first", Shape{1, 3, 6, 7, 12}, Shape{160, 12, 3, 3, 3}, one, causal);
   add("eight", Shape{5, 2, 3, 3, 8}, Shape{8, 8, 3, 3, 3}, one, causal);
   add("halve_picture_wide", Shape{2, 3, 10, 20, 40}, Shape{48, 40, 1, 3, 3}, {1, 2, 2},
       {0, 0, 0, 1, 0, 1});
   add("halve_time_wide", Shape{2, 9, 5, 6, 64}, Shape{72, 64, 3, 1, 1}, {2, 1, 1}, none);
   add("many_samples", Shape{19, 1, 2, 4, 16}, Shape{24, 16, 3, 3, 3}, one, causal);
   add_to("residual", Shape{2, 3, 4, 5, 3}, Shape{3, 3, 3, 3, 3}, causal);
-  add_to("residual_wide", Shape{2, 3, 9, 12, 64}, Shape{128, 64, 3, 3, 3}, causal);
-  add_to("residual_tail", Shape{1, 2, 7, 5, 32}, Shape{200, 32, 3, 3, 3}, causal);
+  add_to("residual_wide", Shape{1, 2, 3, 8, 64}, Shape{128, 64, 3, 3, 3}, causal);
+  add_to("residual_tail", Shape{1, 1, 7, 5, 32}, Shape{200, 32, 3, 3, 3}, causal);
   add("odd_pads", Shape{1, 4, 5, 5, 3}, Shape{2, 3, 2, 2, 2}, {3, 2, 3}, {1, 1, 0, 1, 1, 0});
   const TensorType in{DType::kF32, Shape{1, 2, 4, 4, 3}};
   const auto refuse = [&](const char* label, const Shape& w, List stride, List pad) {

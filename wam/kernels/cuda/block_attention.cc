@@ -1,4 +1,5 @@
 #include "wam/kernels/cuda/attention.h"
+#include "wam/kernels/cuda/attention_wide.h"
 #include "wam/kernels/cuda/support.h"
 
 namespace wam {
@@ -44,6 +45,13 @@ cuda::AttentionArgs filled(const Problem& p, const void* qkv) {
 }
 
 std::unique_ptr<Kernel> create(const KernelSignature& s) {
+  if (cuda::is_wide_attention(s)) {
+    const auto wide = std::make_shared<const cuda::WideAttention>(
+        cuda::wide_attention_sizes(s), static_cast<float>(s.attrs.real("scale")));
+    return cuda::make_kernel([wide](const KernelIo& io) {
+      wide->run(io.inputs[0], io.outputs[0], io.out<float>(1), io.workspace, cuda::stream_of(io));
+    });
+  }
   return cuda::make_kernel([p = problem_of(s, s.inputs[0], false)](const KernelIo& io) {
     cuda::AttentionArgs args = filled(p, io.inputs[0]);
     args.out = io.outputs[0];

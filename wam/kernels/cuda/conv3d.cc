@@ -34,20 +34,48 @@ bool is_hopper() {
   return hopper;
 }
 
-// Filters, then x if its channels need padding, behind each other in the workspace.
-void run_on_tensor_cores(const ConvSizes& z, const ConvTiling& tiling, ConvOperands operands,
-                         cudaStream_t stream) {
-  const int64_t width = conv_padded_channels(z.channels);
-  auto* packed = static_cast<std::byte*>(operands.workspace);
-  launch_pack_filters(z.out_channels, z.channels, z.taps(), width, operands.weight, packed, stream);
-  operands.weight = packed;
-  if (width != z.channels) {
-    std::byte* padded = packed + conv_filter_bytes(z.out_channels, z.channels, z.taps());
-    launch_pad_channels(z.in_rows(), z.channels, width, operands.x, padded, stream);
-    operands.x = padded;
-  }
-  launch_hopper_conv3d(z, tiling, operands, stream);
+// The product's sizes: folded, the taps along a line are channels of one tap.
+ConvSizes sizes_on_tensor_cores(ConvSizes z, const ConvLayout& layout) {
+  z.pixel_pitch = layout.width;
+  z.line_pitch = layout.pixels;
+  if (!layout.folded) return z;
+  z.channels = layout.width * z.kernel[0];
+  z.in[0] = z.out[0];
+  z.kernel[0] = 1;
+  z.before[0] = 0;
+  return z;
 }
+
+// Brings operands into the layout, in the workspace: filters, then x.
+struct TensorCoreConv {
+  ConvSizes given, sizes;
+  ConvLayout layout;
+  ConvTiling tiling;
+
+  explicit TensorCoreConv(const KernelSignature& s) : given(conv_sizes(s)), layout(conv_layout(s)) {
+    sizes = sizes_on_tensor_cores(given, layout);
+    tiling = conv_tiling(sizes);
+  }
+
+  void run(ConvOperands operands, cudaStream_t stream) const {
+    auto* packed = static_cast<std::byte*>(operands.workspace);
+    launch_pack_filters(given.out_channels, given.channels, given.taps(), layout.width,
+                        operands.weight, packed, stream);
+    operands.weight = packed;
+    if (layout.copied) {
+      std::byte* x = packed + layout.filter_bytes;
+      launch_pad_pixels({.lines = given.batch * given.in[2] * given.in[1],
+                         .in_pixels = given.in[0],
+                         .channels = given.channels,
+                         .before = layout.folded ? given.before[0] : 0,
+                         .pixels = layout.pixels,
+                         .width = layout.width},
+                        operands.x, x, stream);
+      operands.x = x;
+    }
+    launch_hopper_conv3d(sizes, tiling, operands, stream);
+  }
+};
 
 }  // namespace
 }  // namespace cuda
@@ -58,23 +86,22 @@ std::unique_ptr<Kernel> create(const KernelSignature& s) {
   const DType dtype = s.inputs[0].dtype;
   cuda::check_float(dtype);
   const cuda::ConvSizes z = cuda::conv_sizes(s);
-  const bool empty = s.outputs[0].shape.num_elements() == 0;
-  const bool tensor_cores = !empty && cuda::conv_on_tensor_cores(dtype, z.out_channels) &&
-                            z.channels > 0 && cuda::is_hopper();
-  const cuda::ConvTiling tiling = tensor_cores ? cuda::conv_tiling(z) : cuda::ConvTiling{};
+  if (s.outputs[0].shape.num_elements() == 0) return cuda::make_kernel([](const KernelIo&) {});
+  const auto operands = [](const KernelIo& io) {
+    return cuda::ConvOperands{.x = io.inputs[0],
+                              .weight = io.inputs[1],
+                              .bias = io.inputs[2],
+                              .residual = io.inputs.size() == 4 ? io.inputs[3] : nullptr,
+                              .y = io.outputs[0],
+                              .workspace = io.workspace};
+  };
+  if (cuda::conv_on_tensor_cores(dtype, z.out_channels) && z.channels > 0 && cuda::is_hopper()) {
+    return cuda::make_kernel([conv = cuda::TensorCoreConv(s), operands](const KernelIo& io) {
+      conv.run(operands(io), cuda::stream_of(io));
+    });
+  }
   return cuda::make_kernel([=](const KernelIo& io) {
-    if (empty) return;
-    const cuda::ConvOperands operands{.x = io.inputs[0],
-                                      .weight = io.inputs[1],
-                                      .bias = io.inputs[2],
-                                      .residual = io.inputs.size() == 4 ? io.inputs[3] : nullptr,
-                                      .y = io.outputs[0],
-                                      .workspace = io.workspace};
-    if (tensor_cores) {
-      cuda::run_on_tensor_cores(z, tiling, operands, cuda::stream_of(io));
-    } else {
-      cuda::launch_plain_conv3d(z, dtype, operands, cuda::stream_of(io));
-    }
+    cuda::launch_plain_conv3d(z, dtype, operands(io), cuda::stream_of(io));
   });
 }
 

@@ -61,13 +61,19 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    pad_channels_kernel(int64_t rows, int channels, int packs, const bf16* x, bf16* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x, count = rows * packs;
+    pad_pixels_kernel(const __grid_constant__ PadPixels p, int64_t count, const bf16* x, bf16* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x, packs = p.width / 8;
+  const auto line_packs = static_cast<uint32_t>(p.pixels * packs);
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    const int64_t row = i / packs, first = i % packs * 8;
-    float v[8];
-    load8<bf16, false>(x + row * channels, first, channels, v);
-    store8<bf16, true>(y, i * 8, count * 8, v);
+    const int64_t line = i / line_packs;
+    const auto in_line = static_cast<uint32_t>(i - line * line_packs);
+    const int64_t pixel = int64_t{in_line / static_cast<uint32_t>(packs)} - p.before;
+    const int64_t first = in_line % static_cast<uint32_t>(packs) * 8;
+    float v[8] = {};
+    if (pixel >= 0 && pixel < p.in_pixels) {
+      load8<bf16, false>(x + (line * p.in_pixels + pixel) * p.channels, first, p.channels, v);
+    }
+    store8<bf16, true>(y + i * 8, 0, 8, v);
   }
 }
 
@@ -96,12 +102,13 @@ void launch_pack_filters(int64_t out_channels, int64_t channels, int64_t taps, i
   check_launch("pack_filters");
 }
 
-void launch_pad_channels(int64_t rows, int64_t channels, int64_t width, const void* x, void* y,
-                         cudaStream_t stream) {
-  pad_channels_kernel<<<grid_for(rows * width / 8, kThreads), kThreads, 0, stream>>>(
-      rows, static_cast<int>(channels), static_cast<int>(width / 8), static_cast<const bf16*>(x),
-      static_cast<bf16*>(y));
-  check_launch("pad_channels");
+void launch_pad_pixels(const PadPixels& p, const void* x, void* y, cudaStream_t stream) {
+  WAM_CHECK(p.width % 8 == 0 && p.pixels * p.width < int64_t{1} << 31)
+      << p.pixels << " x " << p.width;
+  const int64_t count = p.lines * p.pixels * p.width / 8;
+  pad_pixels_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
+      p, count, static_cast<const bf16*>(x), static_cast<bf16*>(y));
+  check_launch("pad_pixels");
 }
 
 }  // namespace wam::cuda

@@ -36,15 +36,14 @@ Box box_of(const ConvSizes& z, const int64_t (&size)[4]) {
   return box;
 }
 
-}  // namespace
-
-ConvTiling conv_tiling(const ConvSizes& z) {
+// The best of the boxes between `least` and `widest` positions wide.
+Box best_box(const ConvSizes& z, int64_t least, int64_t widest) {
   Box best{{1, 1, 1, 1}, 0, 0};
   const auto most = [&](int d, int64_t room) {
     const int64_t there = d < 3 ? z.out[d] : z.batch, step = d < 3 ? z.stride[d] : 1;
     return std::min({there, room, kMostExtent / step});
   };
-  for (int64_t w = 1; w <= most(0, kRows); ++w) {
+  for (int64_t w = least; w <= widest; ++w) {
     for (int64_t h = 1; h <= most(1, kRows / w); ++h) {
       for (int64_t t = 1; t <= most(2, kRows / (w * h)); ++t) {
         for (int64_t n = 1; n <= most(3, kRows / (w * h * t)); ++n) {
@@ -54,7 +53,23 @@ ConvTiling conv_tiling(const ConvSizes& z) {
       }
     }
   }
-  ConvTiling tiling;
+  return best;
+}
+
+}  // namespace
+
+ConvTiling conv_tiling(const ConvSizes& z) {
+  // Fetching once for three taps pays for a few rows that are not wanted.
+  constexpr int64_t kLineWidth = 8;
+  constexpr double kLinesGain = 1.05;
+  Box best = best_box(z, 1, std::min({z.out[0], kRows, kMostExtent / z.stride[0]}));
+  bool lines = false;
+  if (z.kernel[0] == 3 && z.stride[0] == 1) {
+    const Box line = best_box(z, kLineWidth, kLineWidth);
+    lines = line.used * kLinesGain > best.used;
+    if (lines) best = line;
+  }
+  ConvTiling tiling{.lines = lines};
   std::ranges::copy(best.size, tiling.box);
   for (int d = 0; d < 4; ++d) {
     tiling.blocks[d] = parts_of(d < 3 ? z.out[d] : z.batch, best.size[d]);

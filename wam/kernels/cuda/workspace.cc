@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "wam/tensor/attention_rects.h"
+
 namespace wam::cuda {
 namespace {
 
@@ -67,10 +69,49 @@ bool conv_on_tensor_cores(DType dtype, int64_t out_channels) {
   return dtype == DType::kBF16 && out_channels % 8 == 0;
 }
 
-int64_t conv_padded_channels(int64_t channels) { return parts_of(channels, 8) * 8; }
+bool is_wide_attention(const KernelSignature& s) {
+  constexpr int64_t kWidestHead = 128, kMostKeys = 12000;  // of the other kernels; of shared memory
+  const TensorType& qkv = s.inputs[0];
+  const int64_t length = qkv.shape[1], width = qkv.shape[2] / 3;
+  if (qkv.dtype != DType::kBF16 || s.attrs.integer("heads") != 1 || width <= kWidestHead ||
+      width % 8 != 0 || length == 0 || length > kMostKeys || qkv.shape[0] == 0) {
+    return false;
+  }
+  const std::vector<AttentionRect> rects = parse_rects(s.attrs.integers("rects"), length);
+  return rects.size() == 1 && num_pairs(rects) == length * length;
+}
 
-int64_t conv_filter_bytes(int64_t out_channels, int64_t channels, int64_t taps) {
-  return parts_of(out_channels * taps * conv_padded_channels(channels) * 2, 256) * 256;
+WideAttentionSizes wide_attention_sizes(const KernelSignature& s) {
+  const Shape& qkv = s.inputs[0].shape;
+  return {qkv[0], qkv[1], qkv[2] / 3};
+}
+
+int64_t wide_attention_pitch(const WideAttentionSizes& z) { return parts_of(z.length, 8) * 8; }
+
+int64_t wide_attention_together(const WideAttentionSizes& z) {
+  constexpr int64_t kScoreBytes = int64_t{64} << 20;
+  int64_t together = std::clamp<int64_t>(
+      kScoreBytes / (z.length * wide_attention_pitch(z) * 4), 1, z.batch);
+  while (z.batch % together != 0) --together;
+  return together;
+}
+
+int64_t wide_attention_score_bytes(const WideAttentionSizes& z) {
+  return parts_of(wide_attention_together(z) * z.length * wide_attention_pitch(z) * 4, 256) * 256;
+}
+
+ConvLayout conv_layout(const KernelSignature& s) {
+  constexpr int64_t kFew = 16, kMostFolded = 64;
+  const Shape &x = s.inputs[0].shape, &w = s.inputs[1].shape, &y = s.outputs[0].shape;
+  ConvLayout l{.width = parts_of(x[4], 8) * 8, .pixels = x[3]};
+  l.copied = l.width != x[4];
+  if (x[4] <= kFew && w[4] > 1 && w[4] * kFew <= kMostFolded && s.attrs.integers("stride")[2] == 1) {
+    l = {.width = kFew, .pixels = y[3] + w[4] - 1, .copied = true, .folded = true};
+  }
+  const auto aligned = [](int64_t bytes) { return parts_of(bytes, 256) * 256; };
+  l.filter_bytes = aligned(w[0] * w[2] * w[3] * w[4] * l.width * 2);
+  if (l.copied) l.x_bytes = aligned(x[0] * x[1] * x[2] * l.pixels * l.width * 2);
+  return l;
 }
 
 }  // namespace wam::cuda
@@ -138,11 +179,9 @@ int64_t attention_grad_bytes(const KernelSignature& s) {
 }
 
 int64_t conv3d_bytes(const KernelSignature& s) {
-  const Shape &x = s.inputs[0].shape, &w = s.inputs[1].shape;
-  if (!cuda::conv_on_tensor_cores(s.inputs[0].dtype, w[0])) return 0;
-  const int64_t width = cuda::conv_padded_channels(x[4]);
-  const int64_t padded = width == x[4] ? 0 : x.num_elements() / x[4] * width * 2;
-  return cuda::conv_filter_bytes(w[0], x[4], w[2] * w[3] * w[4]) + padded;
+  if (!cuda::conv_on_tensor_cores(s.inputs[0].dtype, s.inputs[1].shape[0])) return 0;
+  const cuda::ConvLayout layout = cuda::conv_layout(s);
+  return layout.filter_bytes + layout.x_bytes;
 }
 
 struct Scratch {
@@ -152,6 +191,11 @@ struct Scratch {
 int64_t product_bytes(const KernelSignature&) { return cuda::kGemmWorkspace; }
 constexpr Scratch kScratch[] = {
     {"attention_grad", attention_grad_bytes},
+    {"block_attention",
+     [](const KernelSignature& s) {
+       if (!cuda::is_wide_attention(s)) return int64_t{0};
+       return cuda::wide_attention_score_bytes(cuda::wide_attention_sizes(s)) + cuda::kGemmWorkspace;
+     }},
     // Two numbers for each of lse's, [B, H, Lq].
     {"block_attention_grad", [](const KernelSignature& s) { return 2 * s.inputs[2].size_bytes(); }},
     {"conv3d", conv3d_bytes},

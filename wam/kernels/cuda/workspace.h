@@ -41,10 +41,28 @@ int64_t qk_rows_workspace(int64_t rows, int64_t normed, int64_t sums, int64_t wi
 int64_t attention_parts(int64_t batch_heads, int64_t queries, int64_t keys);
 int64_t attention_stats_numbers(int64_t batch_heads, int64_t queries);
 
-// conv3d on tensor cores reads packed filters [O, taps, padded channels], and x padded likewise.
+// Attention of one wide head by products: scores [together, length, pitch] f32 of so many samples at
+// a time as stay within a bound.
+struct WideAttentionSizes {
+  int64_t batch = 0, length = 0, d = 0;
+};
+// Whether a block_attention is of that kind.
+bool is_wide_attention(const KernelSignature& signature);
+WideAttentionSizes wide_attention_sizes(const KernelSignature& signature);
+int64_t wide_attention_pitch(const WideAttentionSizes& sizes);
+int64_t wide_attention_together(const WideAttentionSizes& sizes);  // divides the batch
+int64_t wide_attention_score_bytes(const WideAttentionSizes& sizes);
+
+// conv3d on tensor cores reads packed filters [O, taps, width], zeros from C on, and x with lines of
+// `pixels` pixels of `width` channels, `copied` where x is not so already. Folded: few channels, so
+// that all taps along a line lie side by side as channels of one; zeros around lines are written.
+struct ConvLayout {
+  int64_t width = 0, pixels = 0;
+  bool copied = false, folded = false;
+  int64_t filter_bytes = 0, x_bytes = 0;
+};
 bool conv_on_tensor_cores(DType dtype, int64_t out_channels);
-int64_t conv_padded_channels(int64_t channels);
-int64_t conv_filter_bytes(int64_t out_channels, int64_t channels, int64_t taps);
+ConvLayout conv_layout(const KernelSignature& signature);
 
 // Bound that cuBLASLt's choice must keep to.
 inline constexpr int64_t kGemmWorkspace = int64_t{32} << 20;
