@@ -1,6 +1,7 @@
 // The frozen encoders at full size on a GPU: milliseconds a sample, memory planned and seen, where
-// the time goes. usage: cuda_encoders vae BATCH... | wan21 BATCH... | umt5 BATCH... | clip BATCH...
-// A vae batch is the sub-batch that the encoder works on at a time. Weights and inputs are random.
+// the time goes. usage: cuda_encoders vae|libero|wan21|umt5|clip BATCH... [profile]
+// libero: vae with tiled pictures of 256 x 512 to be resized. A batch is what is encoded at a time.
+// Weights and inputs are random.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -28,11 +29,15 @@ constexpr DType kCompute = DType::kBF16;
 
 using Build = std::function<void(Graph&, ParamUser&, int64_t batch)>;
 
-void build_vae(const VaeConfig& config, int64_t height, int64_t width, Graph& graph,
-               ParamUser& params, int64_t batch) {
+struct Size {
+  int64_t height, width;
+};
+
+void build_vae(const VaeConfig& config, Size camera, Size picture, Graph& graph, ParamUser& params,
+               int64_t batch) {
   const ValueId frames =
-      graph.add_input("frames", {DType::kU8, Shape{batch, 33, height, width, 3}});
-  const ValueId video = frames_to_video(params.builder(), frames, height, width);
+      graph.add_input("frames", {DType::kU8, Shape{batch, 33, camera.height, camera.width, 3}});
+  const ValueId video = frames_to_video(params.builder(), frames, picture.height, picture.width);
   graph.add_output("out", vae_encode(params, config, video));
 }
 
@@ -202,15 +207,17 @@ void measure(Device& device, const std::string& what, const Build& build, int64_
 
 int run(int argc, char** argv) {
   if (argc < 3) {
-    fmt::print("usage: cuda_encoders vae|wan21|umt5|clip BATCH... [profile]\n");
+    fmt::print("usage: cuda_encoders vae|libero|wan21|umt5|clip BATCH... [profile]\n");
     return 2;
   }
   const std::string what = argv[1];
   const bool profile = std::string(argv[argc - 1]) == "profile";
   const auto device = make_cuda_device();
   const auto build = [&](Graph& graph, ParamUser& params, int64_t batch) {
-    if (what == "vae") return build_vae(vae_wan22(), 160, 320, graph, params, batch);
-    if (what == "wan21") return build_vae(vae_wan21(), 352, 640, graph, params, batch);
+    constexpr Size kSmall{160, 320}, kLibero{256, 512}, kLarge{352, 640};
+    if (what == "vae") return build_vae(vae_wan22(), kSmall, kSmall, graph, params, batch);
+    if (what == "libero") return build_vae(vae_wan22(), kLibero, kSmall, graph, params, batch);
+    if (what == "wan21") return build_vae(vae_wan21(), kLarge, kLarge, graph, params, batch);
     if (what == "umt5") return build_text(graph, params, batch);
     return build_pictures(graph, params, batch);
   };

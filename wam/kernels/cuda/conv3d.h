@@ -5,6 +5,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "wam/kernels/kernel.h"
 
@@ -48,10 +49,11 @@ struct ConvTiling {
   int64_t box[4] = {};  // positions
   int64_t blocks[4] = {};
   int64_t boxes() const { return blocks[0] * blocks[1] * blocks[2] * blocks[3]; }
-  double efficiency = 0;  // share of a tile's rows and columns that are wanted
   // Boxes eight positions wide, whose input is fetched once for the three taps of a line.
   bool lines = false;
 };
+// All that are possible, whose results have the same bits; and the one that should be fastest.
+std::vector<ConvTiling> conv_tilings(const ConvSizes& sizes);
 ConvTiling conv_tiling(const ConvSizes& sizes);
 void launch_hopper_conv3d(const ConvSizes& z, const ConvTiling& tiling,
                           const ConvOperands& operands, cudaStream_t stream);

@@ -58,34 +58,31 @@ __device__ __forceinline__ void fetch_tiles(const ConvProblem& p, const Shared<k
        index += static_cast<int>(gridDim.x)) {
     const int column = index % p.column_tiles * kColumns;
     int corner[kBoxes][4];
-    int tap[3] = {0, 0, first_frame_tap(p, index, corner)};
-    while (tap[2] < p.kernel[2]) {
-      int from[kBoxes][4];
+    for (int kt = first_frame_tap(p, index, corner); kt < p.kernel[2]; ++kt) {
+      for (int kh = 0; kh < p.kernel[1]; ++kh) {
+        const int at_line = (kt * p.kernel[1] + kh) * kTaps;
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          uint64_t* full = shared.input_full(inputs.at);
+          hopper::barrier_wait(shared.input_empty(inputs.at), inputs.empty_parity());
+          hopper::barrier_arrive_expecting(full, bytes);
 #pragma unroll
-      for (int b = 0; b < kBoxes; ++b) shifted(p, corner[b], tap, from[b]);
-      const int at_line = (tap[2] * p.kernel[1] + tap[1]) * kTaps;
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        uint64_t* full = shared.input_full(inputs.at);
-        hopper::barrier_wait(shared.input_empty(inputs.at), inputs.empty_parity());
-        hopper::barrier_arrive_expecting(full, bytes);
-#pragma unroll
-        for (int b = 0; b < kBoxes; ++b) {
-          copy_box5(shared.input(inputs.at) + static_cast<uint32_t>(b * kBoxBytes), &p.x,
-                    64 * chunk, from[b], full);
-        }
-        inputs.next();
-        for (int t = 0; t < kTaps; ++t) {
-          uint64_t* filter_full = shared.filter_full(filters.at);
-          hopper::barrier_wait(shared.filter_empty(filters.at), filters.empty_parity());
-          hopper::barrier_arrive_expecting(filter_full, L::kFilterBytes);
-          hopper::copy_box(shared.filter(filters.at), &p.w, 64 * chunk, at_line + t, column, 0,
-                           filter_full);
-          filters.next();
+          for (int b = 0; b < kBoxes; ++b) {
+            int from[4];
+            shifted(p, corner[b], {0, kh, kt}, from);
+            copy_box5(shared.input(inputs.at) + static_cast<uint32_t>(b * kBoxBytes), &p.x,
+                      64 * chunk, from, full);
+          }
+          inputs.next();
+          for (int kw = 0; kw < kTaps; ++kw) {
+            uint64_t* filter_full = shared.filter_full(filters.at);
+            hopper::barrier_wait(shared.filter_empty(filters.at), filters.empty_parity());
+            hopper::barrier_arrive_expecting(filter_full, L::kFilterBytes);
+            hopper::copy_box(shared.filter(filters.at), &p.w, 64 * chunk, at_line + kw, column, 0,
+                             filter_full);
+            filters.next();
+          }
         }
       }
-      if (++tap[1] < p.kernel[1]) continue;
-      tap[1] = 0;
-      ++tap[2];
     }
   }
 }

@@ -1,4 +1,5 @@
-// Every tap fetches the input under a box: any kernel, strides and channels.
+// Every tap fetches the input under a box: any kernel, strides and channels. The sum's order is
+// that of conv3d_lines.cu, so that the bits do not depend on which of the two a shape takes.
 #include "wam/kernels/cuda/conv3d_hopper.cuh"
 #include "wam/kernels/cuda/tensor_map.h"
 
@@ -45,29 +46,26 @@ __device__ __forceinline__ void fetch_tiles(const ConvProblem& p, const Shared<k
        index += static_cast<int>(gridDim.x)) {
     const int column = index % p.column_tiles * kColumns;
     int corner[kBoxes][4];
-    int tap[3] = {0, 0, first_frame_tap(p, index, corner)};
-    while (tap[2] < p.kernel[2]) {
-      int from[kBoxes][4];
+    for (int kt = first_frame_tap(p, index, corner); kt < p.kernel[2]; ++kt) {
+      for (int kh = 0; kh < p.kernel[1]; ++kh) {
+        const int at_line = (kt * p.kernel[1] + kh) * p.kernel[0];
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          for (int kw = 0; kw < p.kernel[0]; ++kw) {
+            uint64_t* full = shared.full(ring.at);
+            hopper::barrier_wait(shared.empty(ring.at), ring.empty_parity());
+            hopper::barrier_arrive_expecting(full, bytes);
+            const uint32_t stage = shared.stage(ring.at);
 #pragma unroll
-      for (int b = 0; b < kBoxes; ++b) shifted(p, corner[b], tap, from[b]);
-      const int at_tap = (tap[2] * p.kernel[1] + tap[1]) * p.kernel[0] + tap[0];
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        uint64_t* full = shared.full(ring.at);
-        hopper::barrier_wait(shared.empty(ring.at), ring.empty_parity());
-        hopper::barrier_arrive_expecting(full, bytes);
-        const uint32_t stage = shared.stage(ring.at);
-#pragma unroll
-        for (int b = 0; b < kBoxes; ++b) {
-          copy_box5(stage + static_cast<uint32_t>(b * kBoxBytes), &p.x, 64 * chunk, from[b], full);
+            for (int b = 0; b < kBoxes; ++b) {
+              int from[4];
+              shifted(p, corner[b], {kw, kh, kt}, from);
+              copy_box5(stage + static_cast<uint32_t>(b * kBoxBytes), &p.x, 64 * chunk, from, full);
+            }
+            hopper::copy_box(stage + L::kFilterAt, &p.w, 64 * chunk, at_line + kw, column, 0, full);
+            ring.next();
+          }
         }
-        hopper::copy_box(stage + L::kFilterAt, &p.w, 64 * chunk, at_tap, column, 0, full);
-        ring.next();
       }
-      if (++tap[0] < p.kernel[0]) continue;
-      tap[0] = 0;
-      if (++tap[1] < p.kernel[1]) continue;
-      tap[1] = 0;
-      ++tap[2];
     }
   }
 }
@@ -105,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int frame_taps = p.kernel[2] - first_frame_tap(p, index, corners);
     const int steps = frame_taps * p.kernel[1] * p.kernel[0] * chunks;
     float low[kColumns / 2] = {}, high[kColumns / 2] = {};
-    int chunk = 0, before = 0;
+    int chunk = 0, kw = 0, before = 0;
     for (int step = 0; step < steps; ++step) {
       hopper::barrier_wait(shared.full(ring.at), ring.full_parity());
       const uint32_t stage = shared.stage(ring.at);
@@ -114,8 +112,10 @@ __global__ void __launch_bounds__(kThreads, 1)
       hopper::products_wait<1>();
       if (step > 0) hopper::barrier_arrive_warp(shared.empty(before));
       before = ring.at;
-      chunk = chunk == chunks - 1 ? 0 : chunk + 1;
       ring.next();
+      if (++kw < p.kernel[0]) continue;
+      kw = 0;
+      chunk = chunk == chunks - 1 ? 0 : chunk + 1;
     }
     hopper::products_wait<0>();
     hopper::barrier_arrive_warp(shared.empty(before));

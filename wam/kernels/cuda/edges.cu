@@ -96,55 +96,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Keys' cubic convolution kernel at distance x >= 0, a = -0.75.
-__device__ float cubic(float x) {
-  constexpr float a = -0.75f;
-  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0.0f;
-}
-struct Taps {
-  int64_t position[4];
-  float weight[4];
-};
-__device__ Taps taps_at(int64_t i, int64_t in, int64_t out, bool bicubic) {
-  const float scale = static_cast<float>(in) / static_cast<float>(out);
-  float at = __fsub_rn(__fmul_rn(scale, static_cast<float>(i) + 0.5f), 0.5f);
-  if (!bicubic && at < 0) at = 0;
-  const float floor_at = floorf(at), t = at - floor_at;
-  const int before = bicubic ? 1 : 0, count = bicubic ? 4 : 2;
-  Taps taps{};
-  for (int j = 0; j < count; ++j) {
-    const int64_t position = static_cast<int64_t>(floor_at) - before + j;
-    taps.position[j] = min(max(position, int64_t{0}), in - 1);
-    const float distance = fabsf(t - static_cast<float>(j - before));
-    taps.weight[j] = bicubic ? cubic(distance) : 1 - distance;
-  }
-  return taps;
-}
-
-__global__ void __launch_bounds__(kThreads)
-    resize_image_kernel(ResizeImage a, const float* x, float* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  const int64_t count = a.pictures * a.out_height * a.out_width * a.channels;
-  const int taps = a.bicubic ? 4 : 2;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    const int64_t c = i % a.channels, pixel = i / a.channels;
-    const int64_t column = pixel % a.out_width, line = pixel / a.out_width;
-    const int64_t row = line % a.out_height, picture = line / a.out_height;
-    const Taps rows = taps_at(row, a.height, a.out_height, a.bicubic);
-    const Taps columns = taps_at(column, a.width, a.out_width, a.bicubic);
-    float sum = 0;
-    for (int j = 0; j < taps; ++j) {
-      const float* from = x + ((picture * a.height + rows.position[j]) * a.width) * a.channels + c;
-      float along = 0;
-      for (int k = 0; k < taps; ++k)
-        along += from[columns.position[k] * a.channels] * columns.weight[k];
-      sum += along * rows.weight[j];
-    }
-    y[i] = sum;
-  }
-}
-
 }  // namespace
 
 void launch_patchify(const Patches& p, const void* x, void* y, cudaStream_t stream) {
@@ -211,13 +162,6 @@ void launch_relative_bias(DType dtype, const void* table, const int32_t* bucket,
         static_cast<const T*>(table), bucket, heads, queries, keys, y);
   });
   check_launch("relative_bias");
-}
-
-void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStream_t stream) {
-  const int64_t count = a.pictures * a.out_height * a.out_width * a.channels;
-  if (count == 0) return;
-  resize_image_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(a, x, y);
-  check_launch("resize_image");
 }
 
 }  // namespace wam::cuda

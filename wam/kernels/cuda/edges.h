@@ -1,4 +1,4 @@
-// Kernels at the model's edges: patches, timesteps, tables, pictures. Small next to the blocks.
+// Kernels at the model's edges: patches, timesteps, tables. Small next to the blocks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -38,11 +38,5 @@ void launch_modulation_table(const ModulationTable& a, const float* e, const voi
 
 void launch_relative_bias(DType dtype, const void* table, const int32_t* bucket, int64_t heads,
                           int64_t queries, int64_t keys, float* y, cudaStream_t stream);
-
-struct ResizeImage {
-  int64_t pictures = 0, height = 0, width = 0, channels = 0, out_height = 0, out_width = 0;
-  bool bicubic = false;
-};
-void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStream_t stream);
 
 }  // namespace wam::cuda

@@ -114,14 +114,6 @@ __global__ void __launch_bounds__(kThreads) cast_kernel(const From* x, To* y, in
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
-    pixels_to_float_kernel(const uint8_t* x, float* y, int64_t count) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    y[i] = __fdiv_rn(__fsub_rn(__fdiv_rn(static_cast<float>(x[i]), 255.0f), 0.5f), 0.5f);
-  }
-}
-
 template <typename F>
 void run_unary(const UnaryArgs& a, F f, const void* x, void* y, cudaStream_t stream) {
   const unsigned grid = grid_for(a.count, kThreads * 8);
@@ -208,13 +200,6 @@ void launch_cast(DType from, DType to, int64_t count, const void* x, void* y, cu
     });
   });
   check_launch("cast");
-}
-
-void launch_pixels_to_float(int64_t count, const void* x, float* y, cudaStream_t stream) {
-  if (count == 0) return;
-  pixels_to_float_kernel<<<grid_for(count, kThreads), kThreads, 0, stream>>>(
-      static_cast<const uint8_t*>(x), y, count);
-  check_launch("pixels_to_float");
 }
 
 }  // namespace wam::cuda

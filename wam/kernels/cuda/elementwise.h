@@ -32,7 +32,4 @@ void launch_binary(const BinaryArgs& args, const void* x, const void* y, void* o
 // f32 <-> bf16.
 void launch_cast(DType from, DType to, int64_t count, const void* x, void* y, cudaStream_t stream);
 
-// (x / 255 - 0.5) / 0.5 of bytes.
-void launch_pixels_to_float(int64_t count, const void* x, float* y, cudaStream_t stream);
-
 }  // namespace wam::cuda

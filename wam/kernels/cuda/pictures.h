@@ -1,4 +1,5 @@
-// Moves of the VAE's pictures: 2 x 2 pixels into channels, and the averaging shortcut.
+// Pictures on their way into the encoders: bytes to numbers, another size, 2 x 2 pixels into
+// channels; and the averaging shortcut.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,6 +9,15 @@
 #include "wam/tensor/dtype.h"
 
 namespace wam::cuda {
+
+// (x / 255 - 0.5) / 0.5 of bytes.
+void launch_pixels_to_float(int64_t count, const void* x, float* y, cudaStream_t stream);
+
+struct ResizeImage {
+  int64_t pictures = 0, height = 0, width = 0, channels = 0, out_height = 0, out_width = 0;
+  bool bicubic = false;
+};
+void launch_resize_image(const ResizeImage& a, const float* x, float* y, cudaStream_t stream);
 
 // [frames, height, width, channels] -> [frames, height / 2, width / 2, 4 channels].
 struct FoldPixels {

@@ -1,4 +1,4 @@
-#include "wam/kernels/cuda/elementwise.h"
+#include "wam/kernels/cuda/pictures.h"
 #include "wam/kernels/cuda/support.h"
 
 namespace wam {
