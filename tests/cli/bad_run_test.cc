@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadStart{"WeightsAreText", {"model.weights=run.yaml"}, {"[run.yaml]"}},
         BadStart{"VaeWeightsAbsent", {"vae.weights=none.pth"}, {"[none.pth]"}},
         BadStart{"InitFromNothing", {"--init-from", "none"}, {"[none]"}},
-        BadStart{"NoGpu", {"device=cuda"}, {"[device]", "cuda", "device: cpu"}, 4},
+        BadStart{"NoGpu", {"device=cuda"}, {"device]", "cuda", "device: cpu"}, 4},
         BadStart{"PlanLargerThanMemory",
                  {"model.dim=32768", "model.ffn_dim=131072", "model.layers=64"},
                  {"memory", "larger", "Lower micro_batch_size"},

@@ -1,6 +1,6 @@
 // wam bench step: time of a training step by op kind, its memory, and the share outside kernels.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "wam/base/error.h"
 #include "wam/base/strings.h"
@@ -13,15 +13,17 @@ namespace wam::cli {
 namespace {
 
 struct BenchArgs {
-  std::string model;                           // 5b, 14b: published sizes; empty: the config's
+  std::string model;  // 5b, 14b: published sizes; empty: the config's
   std::string config = "configs/demo.yaml";
   std::vector<std::string> overrides;
-  std::string device, exec = "graph", recompute, dtype, gradient_dtype;  // empty: the model's default
+  std::string device, exec = "graph", recompute, dtype,
+                      gradient_dtype;  // empty: the model's default
   int64_t micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
   bool no_fusion = false, no_optimizer = false, no_profile = false, plan = false, json = false;
 };
 
-[[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& expected) {
+[[noreturn]] void refuse(const std::string& option, const std::string& got,
+                         const std::string& expected) {
   throw ConfigError({.where = "wam bench step",
                      .what = "value of " + option + " is not known",
                      .got = "'" + got + "'",
@@ -54,19 +56,22 @@ train::StepBenchOptions published(const std::string& model) {
 RecomputeOptions parse_recompute(const std::string& text) {
   RecomputeOptions o;
   if (text == "none") return o;
-  o.policy = text == "full" ? RecomputePolicy::kFull
-             : text == "auto" ? RecomputePolicy::kBudget : RecomputePolicy::kList;
+  o.policy = text == "full"   ? RecomputePolicy::kFull
+             : text == "auto" ? RecomputePolicy::kBudget
+                              : RecomputePolicy::kList;
   if (o.policy == RecomputePolicy::kList) o.drop = split(text, ',');
   return o;
 }
 
 // The prompt's tokens and one row for the padding behind them.
-int64_t text_rows(int64_t prompt_tokens, int64_t text_len) { return std::min(prompt_tokens + 1, text_len); }
+int64_t text_rows(int64_t prompt_tokens, int64_t text_len) {
+  return std::min(prompt_tokens + 1, text_len);
+}
 
 train::StepBenchOptions options_of(const BenchArgs& args) {
-  train::StepBenchOptions o = args.model.empty()
-                                  ? train::bench_options(train::load_config(args.config, args.overrides))
-                                  : published(args.model);
+  train::StepBenchOptions o =
+      args.model.empty() ? train::bench_options(train::load_config(args.config, args.overrides))
+                         : published(args.model);
   if (!args.model.empty() && !args.overrides.empty()) {
     refuse("key=value", args.overrides.front(), "options alone beside --model");
   }
@@ -78,7 +83,8 @@ train::StepBenchOptions options_of(const BenchArgs& args) {
   if (args.micro_batch > 0) step.shape.batch = args.micro_batch;
   if (args.accumulate > 0) step.accumulate = args.accumulate;
   if (args.layers > 0) step.model.layers = args.layers;
-  if (args.prompt_tokens >= 0) step.shape.text_tokens = text_rows(args.prompt_tokens, step.model.text_len);
+  if (args.prompt_tokens >= 0)
+    step.shape.text_tokens = text_rows(args.prompt_tokens, step.model.text_len);
   if (!args.recompute.empty()) step.recompute = parse_recompute(args.recompute);
   if (!args.dtype.empty()) step.dtype = parse_compute_type("--dtype", args.dtype);
   if (!args.gradient_dtype.empty()) {
@@ -103,15 +109,20 @@ void run_bench(const BenchArgs& args) {
 
 void add_options(CLI::App& step, BenchArgs& a) {
   step.add_option("--config", a.config, "YAML file of a run")->capture_default_str();
-  step.add_option("--model", a.model, "5b or 14b: the published model, bf16 on the GPU, in place of a config");
+  step.add_option("--model", a.model,
+                  "5b or 14b: the published model, bf16 on the GPU, in place of a config");
   step.add_option("--micro-batch-size", a.micro_batch, "samples at a time")->check(check_positive);
-  step.add_option("--accumulate", a.accumulate, "micro-batches of an optimizer step")->check(check_positive);
-  step.add_option("--recompute", a.recompute, "none, full, auto (what the memory allows), or values by name: a,b");
-  step.add_option("--exec", a.exec, "graph: captured and replayed, or stream")->capture_default_str();
+  step.add_option("--accumulate", a.accumulate, "micro-batches of an optimizer step")
+      ->check(check_positive);
+  step.add_option("--recompute", a.recompute,
+                  "none, full, auto (what the memory allows), or values by name: a,b");
+  step.add_option("--exec", a.exec, "graph: captured and replayed, or stream")
+      ->capture_default_str();
   step.add_flag("--no-fusion", a.no_fusion, "every fused op taken apart");
   step.add_flag("--no-optimizer", a.no_optimizer, "forward and backward alone");
   step.add_option("--layers", a.layers, "transformer blocks")->check(check_positive);
-  step.add_option("--prompt-tokens", a.prompt_tokens, "tokens of the prompts")->check(check_not_negative);
+  step.add_option("--prompt-tokens", a.prompt_tokens, "tokens of the prompts")
+      ->check(check_not_negative);
   step.add_option("--dtype", a.dtype, "bf16 or f32");
   step.add_option("--gradient-dtype", a.gradient_dtype, "f32 or bf16");
   step.add_option("--device", a.device, "cpu, cuda or cuda:N");

@@ -4,7 +4,6 @@
 
 #include "wam/base/strings.h"
 #include "wam/cli/commands.h"
-#include "wam/exec/executor.h"
 #include "wam/train/config.h"
 #include "wam/train/run_plan.h"
 
@@ -18,7 +17,7 @@ struct PlanArgs {
 
 void run_plan(const PlanArgs& args) {
   const train::TrainConfig config = train::load_config(args.config, args.overrides);
-  const train::RunPlan plan = train::plan_run(config, cpu_target());
+  const train::RunPlan plan = train::plan_run(config);
   fmt::print("{}", train::describe(plan));
 }
 

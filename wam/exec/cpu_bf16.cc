@@ -32,7 +32,9 @@ bool has_bf16(const Types& types) {
   return std::ranges::any_of(types.in, is_bf16) || std::ranges::any_of(types.out, is_bf16);
 }
 
-bool must_widen(const Step& step, const Types& types) { return has_bf16(types) && !knows_bf16(step.op); }
+bool must_widen(const Step& step, const Types& types) {
+  return has_bf16(types) && !knows_bf16(step.op);
+}
 
 TensorType widened(TensorType type) {
   if (type.dtype == DType::kBF16) type.dtype = DType::kF32;
@@ -79,8 +81,7 @@ void narrow(const void* from, void* to, int64_t count) {
 
 class WideningKernel final : public Kernel {
  public:
-  WideningKernel(const KernelDef& def, const Step& step, Types types)
-      : types_(std::move(types)) {
+  WideningKernel(const KernelDef& def, const Step& step, Types types) : types_(std::move(types)) {
     const Types wide = widened(types_);
     const Attrs attrs = widened(step.attrs);
     inner_ = def.create({wide.in, wide.out, attrs});
@@ -136,7 +137,8 @@ int64_t cpu_workspace_bytes(const Step& step) {
   const bool widens = must_widen(step, types);
   const Types seen = widens ? widened(types) : types;
   const Attrs attrs = widens ? widened(step.attrs) : step.attrs;
-  const int64_t own = def->workspace_bytes == nullptr ? 0 : def->workspace_bytes({seen.in, seen.out, attrs});
+  const int64_t own =
+      def->workspace_bytes == nullptr ? 0 : def->workspace_bytes({seen.in, seen.out, attrs});
   return own + (widens ? copies_bytes(types) : 0);
 }
 

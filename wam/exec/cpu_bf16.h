@@ -1,5 +1,6 @@
-// bf16 on a CPU: values are stored in bf16, an op computes in f32 on widened copies, and its results
-// are rounded to nearest even. What a GPU kernel with f32 inside gives, up to the order of its sums.
+// bf16 on a CPU: values are stored in bf16, an op computes in f32 on widened copies, and its
+// results are rounded to nearest even. What a GPU kernel with f32 inside gives, up to the order of
+// its sums.
 #pragma once
 
 #include <memory>

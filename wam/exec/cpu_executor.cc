@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <map>
 
 #include "wam/base/check.h"
 #include "wam/exec/cpu_bf16.h"
@@ -61,6 +63,33 @@ class CpuExecutor final : public Executor {
     HostTensor result(operand.type);
     std::memcpy(result.data(), address(operand.at), static_cast<size_t>(result.size_bytes()));
     return result;
+  }
+
+  void fetch(std::string_view name) override { fetched_[std::string(name)].push_back(read(name)); }
+
+  HostTensor fetched(std::string_view name) override {
+    std::deque<HostTensor>& queue = fetched_[std::string(name)];
+    WAM_CHECK(!queue.empty()) << "'" << name << "' was not fetched";
+    HostTensor value = std::move(queue.front());
+    queue.pop_front();
+    return value;
+  }
+
+  void copy_output(std::string_view output, int64_t bytes, Executor& to, std::string_view input,
+                   int64_t offset_bytes) override {
+    const Operand& from = find({&program_.outputs}, output);
+    TensorType type;
+    auto* base = static_cast<std::byte*>(to.input_address(input, type));
+    WAM_CHECK(type.dtype == from.type.dtype && bytes >= 0 && bytes <= from.type.size_bytes() &&
+              offset_bytes >= 0 && offset_bytes + bytes <= type.size_bytes())
+        << from.type.to_string() << " into " << type.to_string() << " at " << offset_bytes;
+    std::memcpy(base + offset_bytes, address(from.at), static_cast<size_t>(bytes));
+  }
+
+  void* input_address(std::string_view name, TensorType& type) override {
+    const Operand& operand = find({&program_.inputs}, name);
+    type = operand.type;
+    return address(operand.at);
   }
 
  private:
@@ -125,6 +154,7 @@ class CpuExecutor final : public Executor {
   ExecOptions options_;
   std::vector<BoundStep> steps_;
   std::vector<StepTime> profile_;
+  std::map<std::string, std::deque<HostTensor>> fetched_;
 };
 
 class CpuDevice final : public Device {
@@ -134,8 +164,11 @@ class CpuDevice final : public Device {
   int64_t free_bytes() const override {
     return int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   }
+  int64_t total_bytes() const override {
+    return int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  }
   std::shared_ptr<Memory> allocate(const MemoryPlan& plan) override {
-    const int64_t total = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    const int64_t total = total_bytes();
     if (plan.total_bytes() > total) {
       throw PlanError({.where = "cpu memory",
                        .what = "the plan is larger than this machine's memory",

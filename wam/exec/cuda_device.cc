@@ -17,14 +17,22 @@ namespace {
                      .remedy = std::move(remedy)});
 }
 
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 void open_device(int device) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status == cudaErrorInsufficientDriver) {
     int driver = 0;
     cudaDriverGetVersion(&driver);
+    if (driver == 0) {
+      refuse("no NVIDIA driver is installed", "", "Set device: cpu, or install the driver.");
+    }
     refuse("the driver is older than this binary's CUDA",
-           "driver for CUDA " + std::to_string(driver), "Update the NVIDIA driver.");
+           "a driver for CUDA " + version_text(driver), "Update the NVIDIA driver to one for CUDA " +
+           version_text(CUDART_VERSION) + " or newer.");
   }
   if (status != cudaSuccess || count == 0) {
     refuse("no GPU can be used", cudaGetErrorString(status),
@@ -79,14 +87,16 @@ class CudaDevice final : public Device {
     return static_cast<int64_t>(free);
   }
 
+  int64_t total_bytes() const override { return static_cast<int64_t>(properties_.totalGlobalMem); }
+
   std::shared_ptr<Memory> allocate(const MemoryPlan& plan) override {
     const int64_t wanted = plan.total_bytes();
-    if (wanted > static_cast<int64_t>(properties_.totalGlobalMem)) {
+    if (wanted > total_bytes()) {
       throw PlanError(
           {.where = name(),
            .what = "the plan is larger than the card's memory",
            .got = std::to_string(wanted) + " bytes",
-           .expected = "at most " + std::to_string(properties_.totalGlobalMem) + " bytes",
+           .expected = "at most " + std::to_string(total_bytes()) + " bytes",
            .remedy = "Lower micro_batch_size or set recompute: full."});
     }
     if (wanted > free_bytes()) {

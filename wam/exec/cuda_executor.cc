@@ -1,6 +1,7 @@
 #include "wam/exec/cuda_executor.h"
 
 #include <cstring>
+#include <deque>
 #include <map>
 #include <string>
 
@@ -55,6 +56,72 @@ class Staging {
   size_t next_ = 0;
 };
 
+// Copies on their way to the host: each has pinned memory and an event of its own, used again once
+// it was read.
+class Fetches {
+ public:
+  Fetches() = default;
+  ~Fetches() {
+    for (const auto& slot : slots_) {
+      cudaEventDestroy(slot->done);
+      cudaFreeHost(slot->data);
+    }
+  }
+  Fetches(const Fetches&) = delete;
+  Fetches& operator=(const Fetches&) = delete;
+
+  void enqueue(const std::string& name, const void* from, const TensorType& type, cudaStream_t stream) {
+    Slot& slot = take(static_cast<size_t>(std::max<int64_t>(type.size_bytes(), 1)));
+    slot.type = type;
+    check(cudaMemcpyAsync(slot.data, from, static_cast<size_t>(type.size_bytes()), cudaMemcpyDeviceToHost,
+                          stream),
+          "fetching a value");
+    check(cudaEventRecord(slot.done, stream), "fetching a value");
+    queues_[name].push_back(&slot);
+  }
+
+  // Waits; the status is the event's.
+  cudaError_t pop(const std::string& name, HostTensor& value) {
+    std::deque<Slot*>& queue = queues_[name];
+    WAM_CHECK(!queue.empty()) << "'" << name << "' was not fetched";
+    Slot& slot = *queue.front();
+    const cudaError_t status = cudaEventSynchronize(slot.done);
+    if (status != cudaSuccess) return status;
+    queue.pop_front();
+    value = HostTensor(slot.type);
+    std::memcpy(value.data(), slot.data, static_cast<size_t>(value.size_bytes()));
+    slot.in_use = false;
+    return status;
+  }
+
+ private:
+  struct Slot {
+    void* data = nullptr;
+    size_t bytes = 0;
+    cudaEvent_t done = nullptr;
+    TensorType type;
+    bool in_use = false;
+  };
+
+  Slot& take(size_t bytes) {
+    for (const auto& slot : slots_) {
+      if (slot->in_use || slot->bytes != bytes) continue;
+      slot->in_use = true;
+      return *slot;
+    }
+    auto slot = std::make_unique<Slot>();
+    check(cudaMallocHost(&slot->data, bytes), "pinned memory for a value");
+    check(cudaEventCreateWithFlags(&slot->done, cudaEventDisableTiming), "cudaEventCreate");
+    slot->bytes = bytes;
+    slot->in_use = true;
+    slots_.push_back(std::move(slot));
+    return *slots_.back();
+  }
+
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::map<std::string, std::deque<Slot*>> queues_;
+};
+
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(const Program& program, std::shared_ptr<CudaMemory> memory,
@@ -95,18 +162,10 @@ class CudaExecutor final : public Executor {
     check(cudaGraphLaunch(graph_, stream()), "cudaGraphLaunch");
   }
 
-  void synchronize() override {
-    const cudaError_t status = cudaStreamSynchronize(stream());
-    if (status == cudaSuccess) return;
-    throw DeviceError(
-        {.where = where_it_stopped(),
-         .what = "the device reports an error; nothing more can run on it",
-         .got = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status),
-         .remedy = graph_ == nullptr ? "" : "Run with exec: stream to learn which op it is."});
-  }
+  void synchronize() override { demand(cudaStreamSynchronize(stream())); }
 
   void write(std::string_view name, const HostTensor& value) override {
-    const Operand& operand = find(name);
+    const Operand& operand = written(name);
     WAM_CHECK(value.type() == operand.type) << "'" << name << "' is " << operand.type.to_string()
                                             << ", written with " << value.type().to_string();
     const auto bytes = static_cast<size_t>(value.size_bytes());
@@ -125,7 +184,7 @@ class CudaExecutor final : public Executor {
   }
 
   HostTensor read(std::string_view name) override {
-    const Operand& operand = find(name);
+    const Operand& operand = readable(name);
     HostTensor result(operand.type);
     synchronize();
     check(
@@ -136,8 +195,49 @@ class CudaExecutor final : public Executor {
     return result;
   }
 
+  void fetch(std::string_view name) override {
+    const Operand& operand = readable(name);
+    fetches_.enqueue(std::string(name), address(operand.at), operand.type, stream());
+  }
+
+  HostTensor fetched(std::string_view name) override {
+    HostTensor value;
+    demand(fetches_.pop(std::string(name), value));
+    return value;
+  }
+
+  void copy_output(std::string_view output, int64_t bytes, Executor& to, std::string_view input,
+                   int64_t offset_bytes) override {
+    const Operand& from = find({&program_.outputs}, output);
+    TensorType type;
+    auto* base = static_cast<std::byte*>(to.input_address(input, type));
+    WAM_CHECK(type.dtype == from.type.dtype && bytes >= 0 && bytes <= from.type.size_bytes() &&
+              offset_bytes >= 0 && offset_bytes + bytes <= type.size_bytes())
+        << from.type.to_string() << " into " << type.to_string() << " at " << offset_bytes;
+    check(cudaMemcpyAsync(base + offset_bytes, address(from.at), static_cast<size_t>(bytes),
+                          cudaMemcpyDeviceToDevice, stream()),
+          "copying an output");
+  }
+
+  void* input_address(std::string_view name, TensorType& type) override {
+    WAM_CHECK(is_input(name)) << "'" << name << "' is no input of " << program_.name;
+    const Operand& operand = find({&program_.inputs}, name);
+    type = operand.type;
+    return address(operand.at);
+  }
+
  private:
   cudaStream_t stream() const { return memory_->stream(); }
+
+  void demand(cudaError_t status) {
+    if (status == cudaSuccess) return;
+    throw DeviceError(
+        {.where = where_it_stopped(),
+         .what = "the device reports an error; nothing more can run on it",
+         .got = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status),
+         .remedy = graph_ == nullptr ? "Run again; if it comes back, report it with this line."
+                                     : "Run with exec: stream to learn which op it is."});
+  }
 
   void upload_constants() {
     int64_t total = 0;
@@ -275,8 +375,16 @@ class CudaExecutor final : public Executor {
     return false;
   }
 
-  const Operand& find(std::string_view name) const {
-    for (const auto* list : {&program_.outputs, &program_.inputs, &program_.states}) {
+  using Lists = std::initializer_list<const std::vector<NamedOperand>*>;
+  // An input and an output may have one name: who writes means the input, who reads the output.
+  const Operand& written(std::string_view name) const {
+    return find({&program_.inputs, &program_.states}, name);
+  }
+  const Operand& readable(std::string_view name) const {
+    return find({&program_.outputs, &program_.inputs, &program_.states}, name);
+  }
+  const Operand& find(Lists lists, std::string_view name) const {
+    for (const auto* list : lists) {
       for (const NamedOperand& entry : *list) {
         if (entry.name == name) return entry.operand;
       }
@@ -292,6 +400,7 @@ class CudaExecutor final : public Executor {
   std::vector<int64_t> constant_offsets_;
   std::vector<BoundStep> steps_;
   std::map<std::string, std::unique_ptr<Staging>, std::less<>> staging_;
+  Fetches fetches_;
   cuda::Progress progress_;
   std::vector<cudaEvent_t> events_;
   std::vector<StepTime> profile_;

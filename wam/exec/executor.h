@@ -64,6 +64,16 @@ class Executor {
   virtual void write(std::string_view name, const HostTensor& value) = 0;
   // Outputs, inputs and states by name; waits for the last run.
   virtual HostTensor read(std::string_view name) = 0;
+  // Enqueues the copy of a value, as the runs so far leave it, to the host. fetched() gives the
+  // copies of a name in that order and waits only for the one it gives: later runs go on meanwhile.
+  virtual void fetch(std::string_view name) = 0;
+  virtual HostTensor fetched(std::string_view name) = 0;
+  // Enqueues the copy of an output's first `bytes` to `offset_bytes` behind the start of `input` of
+  // another executor on the same Memory; ordered like a run. The element types must be equal.
+  virtual void copy_output(std::string_view output, int64_t bytes, Executor& to, std::string_view input,
+                           int64_t offset_bytes) = 0;
+  // Device address and type of an input, for copy_output() of the same device's executors.
+  virtual void* input_address(std::string_view name, TensorType& type) = 0;
   // One entry a step of the program; empty without ExecOptions::profile.
   virtual const std::vector<StepTime>& profile() const = 0;
 };
@@ -74,6 +84,7 @@ class Device {
   virtual std::string name() const = 0;  // "cpu", "cuda:0 NVIDIA H200"
   virtual const Target& target() const = 0;
   virtual int64_t free_bytes() const = 0;
+  virtual int64_t total_bytes() const = 0;
   // Throws PlanError if the plan is larger than the memory there is.
   virtual std::shared_ptr<Memory> allocate(const MemoryPlan& plan) = 0;
   // `program` is copied. Its regions and arena must lie inside the memory's plan.

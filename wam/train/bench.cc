@@ -39,7 +39,8 @@ void fill_inputs(Executor& executor) {
   uint64_t index = 0;
   for (const NamedOperand& input : executor.program().inputs) {
     const TensorType& type = input.operand.type;
-    HostTensor value = HostTensor::zeros(is_floating(type.dtype) ? DType::kF32 : type.dtype, type.shape);
+    HostTensor value =
+        HostTensor::zeros(is_floating(type.dtype) ? DType::kF32 : type.dtype, type.shape);
     if (is_floating(type.dtype)) fill_normal(value.as<float>(), 1, RandomUse::kTest, 0, index);
     ++index;
     executor.write(input.name, value.to(type.dtype));
@@ -48,15 +49,17 @@ void fill_inputs(Executor& executor) {
 
 // Numbers of the size that initialise() gives, made on the device: uniform for whatever
 // distribution, and small ones in place of zeros.
-void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t seed, Memory& memory) {
+void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t seed,
+                  Memory& memory) {
   for (const Param& param : params.params()) {
     for (const ParamPart& part : param.parts) {
       const double bound = part.init.kind == InitKind::kZeros ? 0.02 : uniform_bound(part);
       const bool ones = part.init.kind == InitKind::kOnes;
-      const int64_t offset = (param.offset_elements + part.offset_elements) * size_bytes(options.dtype);
+      const int64_t offset =
+          (param.offset_elements + part.offset_elements) * size_bytes(options.dtype);
       memory.fill_uniform(param.region, offset, part.shape.num_elements(), options.dtype,
-                          static_cast<float>(ones ? 0.9 : -bound), static_cast<float>(ones ? 1.1 : bound),
-                          seed ^ hash64(part.name));
+                          static_cast<float>(ones ? 0.9 : -bound),
+                          static_cast<float>(ones ? 1.1 : bound), seed ^ hash64(part.name));
     }
   }
 }
@@ -67,7 +70,8 @@ struct Executors {
 
 StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {
   const Target& target = target_of(options.device);
-  if (fits_device(options.step.recompute)) return build_fitting_step(options.step, target, limit, {});
+  if (fits_device(options.step.recompute))
+    return build_fitting_step(options.step, target, limit, {});
   return build_step(options.step, target);
 }
 
@@ -81,11 +85,14 @@ MemoryPlan plan_of(const StepBenchOptions& options, const StepPrograms& programs
 // One device with a step's programs on it.
 class Rig {
  public:
-  explicit Rig(const StepBenchOptions& options) : options_(options), device_(open_device(options.device)) {
-    const MemoryLimit limit{device_->free_bytes() - kDeviceReserve, device_->name()};
+  explicit Rig(const StepBenchOptions& options)
+      : options_(options), device_(open_device(options.device)) {
+    const MemoryLimit limit = limit_of(*device_, is_cuda(options.device));
     programs_ = build(options, limit);
     plan_ = plan_of(options, programs_);
-    if (plan_.total_bytes() > limit.bytes) check_fits(options.step, programs_, device_->target(), limit, {});
+    if (is_cuda(options.device) && plan_.total_bytes() > limit.bytes) {
+      check_fits(options.step, programs_, device_->target(), limit, {});
+    }
     free_before_ = seen_now();
     memory_ = device_->allocate(plan_);
     fill_weights(*programs_.params, options.step, options.seed, *memory_);
@@ -118,7 +125,9 @@ class Rig {
   int64_t seen_bytes() const { return seen_now() - free_before_; }
 
  private:
-  int64_t seen_now() const { return is_cuda(options_.device) ? -device_->free_bytes() : resident_bytes(); }
+  int64_t seen_now() const {
+    return is_cuda(options_.device) ? -device_->free_bytes() : resident_bytes();
+  }
 
   const StepBenchOptions& options_;
   std::unique_ptr<Device> device_;
@@ -155,7 +164,8 @@ void time_step(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
   bench.seen_bytes = rig.seen_bytes();
 }
 
-void add_profile(const Executor& executor, double runs, std::map<std::string, OpTime>& by_op, double& total) {
+void add_profile(const Executor& executor, double runs, std::map<std::string, OpTime>& by_op,
+                 double& total) {
   for (size_t i = 0; i < executor.profile().size(); ++i) {
     const Step& step = executor.program().steps[i];
     const StepTime& time = executor.profile()[i];
@@ -202,15 +212,17 @@ int64_t touched_arena(Rig& rig) {
 
 StepBenchOptions bench_options(const TrainConfig& config) {
   const DitConfig model = resolve_model(config);
-  const int64_t prompt = config.text_encoder.prompt_tokens != 0 ? config.text_encoder.prompt_tokens
-                                                                : model.text_len;
+  const int64_t prompt =
+      config.text_encoder.prompt_tokens != 0 ? config.text_encoder.prompt_tokens : model.text_len;
   set_threads(config.threads);
-  return {.step = step_options(config, model, prompt), .device = config.device, .seed = config.seed};
+  return {
+      .step = step_options(config, model, prompt), .device = config.device, .seed = config.seed};
 }
 
 namespace {
 
-StepBench planned(const StepBenchOptions& options, const StepPrograms& programs, const MemoryPlan& plan) {
+StepBench planned(const StepBenchOptions& options, const StepPrograms& programs,
+                  const MemoryPlan& plan) {
   const auto added = static_cast<double>(options.step.accumulate - 1);
   StepBench bench{.device = options.device,
                   .samples = options.step.shape.batch * options.step.accumulate,

@@ -39,21 +39,21 @@ struct OpTime {
 
 struct StepBench {
   std::string device;
-  int64_t samples = 0;              // of one optimizer step
+  int64_t samples = 0;  // of one optimizer step
   int64_t micro_batch = 0;
-  double seconds = 0;               // of one optimizer step, median
-  double optimizer_seconds = 0;     // inside it
-  double flops = 0;                 // executed in one optimizer step, by the plan
+  double seconds = 0;            // of one optimizer step, median
+  double optimizer_seconds = 0;  // inside it
+  double flops = 0;              // executed in one optimizer step, by the plan
   double loss = 0;
-  double profiled_seconds = 0;      // the same step while every kernel is timed
-  double kernel_seconds = 0;        // inside kernels, of profiled_seconds
-  int64_t planned_bytes = 0;        // regions, arena and constants of the step's programs
-  int64_t seen_bytes = 0;           // taken from the device; on CPU: growth of the process
-  std::map<std::string, int64_t> by_category;  // of planned_bytes
+  double profiled_seconds = 0;  // the same step while every kernel is timed
+  double kernel_seconds = 0;    // inside kernels, of profiled_seconds
+  int64_t planned_bytes = 0;    // regions, arena and constants of the step's programs
+  int64_t seen_bytes = 0;       // taken from the device; on CPU: growth of the process
+  std::map<std::string, int64_t> by_category;    // of planned_bytes
   int64_t arena_planned = 0, arena_touched = 0;  // CPU: high-water mark seen by poisoning, else 0
-  double recomputed_flops = 0;      // of `flops`
+  double recomputed_flops = 0;                   // of `flops`
   std::vector<std::string> recomputed;
-  std::vector<OpTime> ops;          // most time first
+  std::vector<OpTime> ops;  // most time first
 };
 
 // Runs forward, backward and optimizer `steps` times. Needs no dataset.

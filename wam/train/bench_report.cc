@@ -9,10 +9,12 @@ namespace wam::train {
 namespace {
 
 std::string memory_lines(const StepBench& b) {
-  std::string text = fmt::format("memory planned {:.3f} GB", 1e-9 * static_cast<double>(b.planned_bytes));
+  std::string text =
+      fmt::format("memory planned {:.3f} GB", 1e-9 * static_cast<double>(b.planned_bytes));
   if (b.seen_bytes > 0) {
-    text += fmt::format(", seen {:.3f} GB ({:+.2f} %)", 1e-9 * static_cast<double>(b.seen_bytes),
-                        100 * (static_cast<double>(b.seen_bytes) / static_cast<double>(b.planned_bytes) - 1));
+    text += fmt::format(
+        ", seen {:.3f} GB ({:+.2f} %)", 1e-9 * static_cast<double>(b.seen_bytes),
+        100 * (static_cast<double>(b.seen_bytes) / static_cast<double>(b.planned_bytes) - 1));
   }
   text += "\n";
   std::vector<std::string> parts;
@@ -28,13 +30,15 @@ std::string memory_lines(const StepBench& b) {
 }
 
 std::string op_table(const StepBench& b) {
-  std::string text = fmt::format("each kernel on its own: {:.2f} ms in all, outside kernels {:.2f} %\n",
-                                 1e3 * b.kernel_seconds, 100 * (1 - b.kernel_seconds / b.profiled_seconds));
-  text += fmt::format("{:<24} {:>8} {:>10} {:>8} {:>10} {:>10}\n", "op", "calls", "ms", "%", "GFLOP/s", "GB/s");
+  std::string text =
+      fmt::format("each kernel on its own: {:.2f} ms in all, outside kernels {:.2f} %\n",
+                  1e3 * b.kernel_seconds, 100 * (1 - b.kernel_seconds / b.profiled_seconds));
+  text += fmt::format("{:<24} {:>8} {:>10} {:>8} {:>10} {:>10}\n", "op", "calls", "ms", "%",
+                      "GFLOP/s", "GB/s");
   for (const OpTime& op : b.ops) {
     text += fmt::format("{:<24} {:>8} {:>10.3f} {:>8.1f} {:>10.1f} {:>10.1f}\n", op.op, op.calls,
-                        1e3 * op.seconds, 100 * op.seconds / b.kernel_seconds, 1e-9 * op.flops / op.seconds,
-                        1e-9 * op.bytes / op.seconds);
+                        1e3 * op.seconds, 100 * op.seconds / b.kernel_seconds,
+                        1e-9 * op.flops / op.seconds, 1e-9 * op.bytes / op.seconds);
   }
   return text;
 }
@@ -46,8 +50,10 @@ std::string describe(const StepBench& b) {
   if (b.seconds > 0) {
     const double rate = b.flops / b.seconds;
     text += fmt::format("{:.2f} samples/s, {:.2f} ms a step of {} samples, {} at a time",
-                        static_cast<double>(b.samples) / b.seconds, 1e3 * b.seconds, b.samples, b.micro_batch);
-    if (b.optimizer_seconds > 0) text += fmt::format(", {:.2f} ms of it the optimizer", 1e3 * b.optimizer_seconds);
+                        static_cast<double>(b.samples) / b.seconds, 1e3 * b.seconds, b.samples,
+                        b.micro_batch);
+    if (b.optimizer_seconds > 0)
+      text += fmt::format(", {:.2f} ms of it the optimizer", 1e3 * b.optimizer_seconds);
     text += fmt::format("\n{:.2f} TFLOP/s", 1e-12 * rate);
     if (b.device.starts_with("cuda")) {
       text += fmt::format(", {:.1f} % of a large product's {:.0f}", 100 * rate / kGemmCeiling,
@@ -64,26 +70,30 @@ std::string describe(const StepBench& b) {
 std::string to_json(const StepBench& b) {
   nlohmann::json ops = nlohmann::json::array();
   for (const OpTime& op : b.ops) {
-    ops.push_back({{"op", op.op}, {"calls", op.calls}, {"seconds", op.seconds}, {"flops", op.flops},
+    ops.push_back({{"op", op.op},
+                   {"calls", op.calls},
+                   {"seconds", op.seconds},
+                   {"flops", op.flops},
                    {"bytes", op.bytes}});
   }
-  const nlohmann::json j = {{"device", b.device},
-                            {"samples", b.samples},
-                            {"micro_batch_size", b.micro_batch},
-                            {"samples_per_second", b.seconds > 0 ? static_cast<double>(b.samples) / b.seconds : 0},
-                            {"step_seconds", b.seconds},
-                            {"optimizer_seconds", b.optimizer_seconds},
-                            {"flops", b.flops},
-                            {"recomputed_flops", b.recomputed_flops},
-                            {"loss", b.loss},
-                            {"planned_bytes", b.planned_bytes},
-                            {"planned_by_category", b.by_category},
-                            {"seen_bytes", b.seen_bytes},
-                            {"arena_planned_bytes", b.arena_planned},
-                            {"arena_touched_bytes", b.arena_touched},
-                            {"kernel_seconds", b.kernel_seconds},
-                            {"profiled_seconds", b.profiled_seconds},
-                            {"ops", ops}};
+  const nlohmann::json j = {
+      {"device", b.device},
+      {"samples", b.samples},
+      {"micro_batch_size", b.micro_batch},
+      {"samples_per_second", b.seconds > 0 ? static_cast<double>(b.samples) / b.seconds : 0},
+      {"step_seconds", b.seconds},
+      {"optimizer_seconds", b.optimizer_seconds},
+      {"flops", b.flops},
+      {"recomputed_flops", b.recomputed_flops},
+      {"loss", b.loss},
+      {"planned_bytes", b.planned_bytes},
+      {"planned_by_category", b.by_category},
+      {"seen_bytes", b.seen_bytes},
+      {"arena_planned_bytes", b.arena_planned},
+      {"arena_touched_bytes", b.arena_touched},
+      {"kernel_seconds", b.kernel_seconds},
+      {"profiled_seconds", b.profiled_seconds},
+      {"ops", ops}};
   return j.dump(2) + "\n";
 }
 

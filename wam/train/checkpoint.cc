@@ -8,6 +8,7 @@
 #include "wam/base/files.h"
 #include "wam/base/hash.h"
 #include "wam/tensor/safetensors_writer.h"
+#include "wam/train/device.h"
 
 namespace wam::train {
 namespace {
@@ -156,6 +157,8 @@ std::string resume_hash(const TrainConfig& config) {
   c.save_every = c.validate_every = c.log_every = 0;
   c.keep_last = c.validation_samples = 0;
   c.threads = 0;
+  c.device = is_cuda(c.device) ? "cuda" : "cpu";
+  c.exec = ExecMode::kGraph;
   c.dataset.num_workers = c.dataset.prefetch_batches = 0;
   c.disable_passes.clear();
   c.recompute = {};

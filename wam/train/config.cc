@@ -8,6 +8,7 @@
 #include "wam/base/files.h"
 #include "wam/base/strings.h"
 #include "wam/data/yaml_fields.h"
+#include "wam/train/device.h"
 
 namespace wam::train {
 namespace {
@@ -188,11 +189,31 @@ void optimizer_fields(Section& s, OptimizerSection& o) {
 const std::vector<std::string> kOptimizerKeys = {"lr",  "min_lr",       "weight_decay", "beta1",    "beta2",
                                                  "eps", "warmup_ratio", "clip_grad",    "non_finite"};
 
+void type_field(Section& s, const std::string& key, DType& value) {
+  int index = value == DType::kBF16 ? 1 : 0;
+  s.choice(key, index, {"f32", "bf16"});
+  value = index == 1 ? DType::kBF16 : DType::kF32;
+}
+
+void device_fields(Section& s, TrainConfig& c) {
+  s.field("device", c.device);
+  s.field("encoder_device", c.encoder_device);
+  if (s.reading()) {
+    check_device_name("device", c.device);
+    if (!c.encoder_device.empty()) check_device_name("encoder_device", c.encoder_device);
+    c.dtype = is_cuda(c.device) ? DType::kBF16 : DType::kF32;
+  }
+  type_field(s, "dtype", c.dtype);
+  type_field(s, "gradient_dtype", c.gradient_dtype);
+  int exec = c.exec == ExecMode::kStream ? 1 : 0;
+  s.choice("exec", exec, {"graph", "stream"});
+  c.exec = exec == 1 ? ExecMode::kStream : ExecMode::kGraph;
+}
+
 void root_fields(Section& s, TrainConfig& c) {
   s.field("run_dir", c.run_dir);
   s.field("seed", c.seed);
-  s.field("device", c.device);
-  if (s.reading()) choose("device", c.device, {"cpu", "cuda"});
+  device_fields(s, c);
   s.field("threads", c.threads);
   s.field("steps", c.steps);
   s.field("micro_batch_size", c.micro_batch_size);
@@ -218,7 +239,8 @@ void root_fields(Section& s, TrainConfig& c) {
   s.field("log_every", c.log_every);
 }
 const std::vector<std::string> kRootKeys = {
-    "run_dir",        "seed",             "device",         "threads",        "steps",
+    "run_dir",        "seed",             "device",         "encoder_device", "dtype",
+    "gradient_dtype", "exec",             "threads",        "steps",
     "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
     "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
@@ -316,6 +338,13 @@ void check_run(const TrainConfig& c) {
   }
 }
 
+void check_types(const TrainConfig& c) {
+  if (c.gradient_dtype == DType::kBF16 && c.dtype == DType::kF32) {
+    fail("gradient_dtype", "gradients cannot be kept in less than the model computes in", "bf16",
+         "f32 beside dtype: f32", "Set dtype: bf16 too, or leave gradient_dtype out.");
+  }
+}
+
 void check_withheld(const TrainConfig& c) {
   for (const std::string& what : c.withhold) {
     choose("withhold", what, {kCleanContext, kStates, kInstructions});
@@ -407,6 +436,7 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
   check_run(config);
+  check_types(config);
   check_withheld(config);
   check_sizes(config);
   check_numbers(config);

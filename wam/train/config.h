@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "wam/data/embodiment.h"
+#include "wam/exec/executor.h"
 #include "wam/models/dit_config.h"
 #include "wam/models/flow_schedule.h"
 #include "wam/ops/adamw.h"
@@ -64,7 +65,11 @@ struct OptimizerSection {
 struct TrainConfig {
   std::string run_dir = "runs/train";
   uint64_t seed = 42;
-  std::string device = "cpu";  // cpu, cuda
+  std::string device = "cpu";  // cpu, cuda, cuda:N
+  std::string encoder_device;  // of the frozen encoders; empty: the same
+  DType dtype = DType::kF32;   // of weights and activations; bf16 keeps a split float32 master
+  DType gradient_dtype = DType::kF32;
+  ExecMode exec = ExecMode::kGraph;  // CPU has one way to run
   int64_t threads = 0;         // OpenMP threads; 0: all
   int64_t steps = 1000;
   int64_t micro_batch_size = 1;

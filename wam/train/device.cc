@@ -34,7 +34,9 @@ void check_device_name(const std::string& where, const std::string& name) {
 
 bool is_cuda(const std::string& device) { return gpu_number(device).has_value(); }
 
-const Target& target_of(const std::string& device) { return is_cuda(device) ? cuda_target() : cpu_target(); }
+const Target& target_of(const std::string& device) {
+  return is_cuda(device) ? cuda_target() : cpu_target();
+}
 
 std::unique_ptr<Device> open_device(const std::string& device) {
   check_device_name("device", device);

@@ -48,11 +48,24 @@ std::vector<std::string> unused_of(const std::string& set, const ClipConfig& cli
           "log_scale"};
 }
 
+// The type a set's weights have in the programs.
+DType weight_type(const ParamSet& set, const EncoderPrograms& programs) {
+  for (const Program* program : {&programs.pictures, &programs.prompt}) {
+    for (const NamedOperand& state : program->states) {
+      if (state.name.starts_with(set.name() + "/")) return state.operand.type.dtype;
+    }
+  }
+  return DType::kF32;
+}
+
 void load_set(const ParamSet& set, const std::string& weights, const TrainConfig& config,
-              const ClipConfig& clip, Memory& memory) {
+              const EncoderPrograms& programs, Memory& memory) {
+  const ClipConfig clip = clip_config(config.clip);
+  const DType dtype = weight_type(set, programs);
   const PartWriter write = [&](const Param& param, const ParamPart& part, const HostTensor& value) {
-    memory.write_region(param.region, (param.offset_elements + part.offset_elements) * 4, value.data(),
-                        value.size_bytes());
+    const HostTensor rounded = value.to(dtype);
+    memory.write_region(param.region, (param.offset_elements + part.offset_elements) * size_bytes(dtype),
+                        rounded.data(), rounded.size_bytes());
   };
   if (weights.empty()) {
     initialise_weights(set, config.seed, write);
@@ -69,17 +82,17 @@ void load_set(const ParamSet& set, const std::string& weights, const TrainConfig
 }  // namespace
 
 Encoders::Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
-                   int64_t prompt_tokens)
-    : pictures_(device.load(programs.pictures, memory, {})),
-      prompt_(device.load(programs.prompt, memory, {})),
-      prompt_tokens_(prompt_tokens) {}
+                   int64_t prompt_tokens, ExecMode mode)
+    : pictures_(device.load(programs.pictures, memory, {.mode = mode})),
+      prompt_(device.load(programs.prompt, memory, {.mode = mode})),
+      prompt_tokens_(prompt_tokens) {
+  for (const NamedOperand& output : programs.pictures.outputs) outputs_.push_back(output.name);
+}
 
-void Encoders::run_pictures(const HostTensor& frames, Encoded& out, bool latents_only) {
+void Encoders::run_pictures(const HostTensor& frames, const std::function<void(int64_t, int64_t)>& take) {
   const int64_t batch = frames.shape()[0];
   const Shape& input = pictures_->program().inputs.front().operand.type.shape;
   const int64_t sub = input[0];
-  bool has_y = false;
-  for (const NamedOperand& output : pictures_->program().outputs) has_y = has_y || output.name == "y";
   for (int64_t begin = 0; begin < batch; begin += sub) {
     const int64_t count = std::min(sub, batch - begin);
     HostTensor part = rows_of(frames, begin, count);
@@ -91,17 +104,16 @@ void Encoders::run_pictures(const HostTensor& frames, Encoded& out, bool latents
     }
     pictures_->write("frames", part);
     pictures_->run();
-    put_rows(out.latents, pictures_->read("latents"), begin, batch);
-    if (latents_only) continue;
-    put_rows(out.clip, pictures_->read("clip"), begin, batch);
-    if (has_y) put_rows(out.y, pictures_->read("y"), begin, batch);
+    take(begin, count);
   }
 }
 
 HostTensor Encoders::encode_latents(const HostTensor& frames) {
-  Encoded out;
-  run_pictures(frames, out, true);
-  return out.latents;
+  HostTensor latents;
+  run_pictures(frames, [&](int64_t begin, int64_t) {
+    put_rows(latents, pictures_->read("latents"), begin, frames.shape()[0]);
+  });
+  return latents;
 }
 
 const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::string& text) {
@@ -125,7 +137,7 @@ const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::s
   prompt_->write("mask", mask);
   prompt_->run();
   const HostTensor all = prompt_->read("prompt");
-  HostTensor kept(DType::kF32, Shape{count, all.shape()[2]});
+  HostTensor kept(all.dtype(), Shape{count, all.shape()[2]});
   std::memcpy(kept.data(), all.data(), static_cast<size_t>(kept.size_bytes()));
   while (!prompt_order_.empty() && prompt_bytes_ + kept.size_bytes() > kMaxPromptBytes) {
     const auto oldest = prompts_.find(prompt_order_.front());
@@ -141,25 +153,50 @@ const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::s
 Encoded Encoders::encode(const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
                          const std::vector<std::string>& prompts) {
   Encoded out;
-  run_pictures(frames, out, false);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const HostTensor& embedding = prompt(ids[i], prompts[i]);
-    if (out.context.empty()) {
-      out.context = HostTensor::zeros(
-          DType::kF32, Shape{static_cast<int64_t>(ids.size()), prompt_tokens_, embedding.shape()[1]});
+  const int64_t batch = frames.shape()[0];
+  run_pictures(frames, [&](int64_t begin, int64_t) {
+    for (const std::string& name : outputs_) {
+      HostTensor& whole = name == "latents" ? out.latents : name == "y" ? out.y : out.clip;
+      put_rows(whole, pictures_->read(name), begin, batch);
     }
-    const int64_t row = prompt_tokens_ * embedding.shape()[1] * 4;
-    std::memcpy(static_cast<std::byte*>(out.context.data()) + static_cast<int64_t>(i) * row,
-                embedding.data(), static_cast<size_t>(embedding.size_bytes()));
-  }
+  });
+  out.context = context_of(ids, prompts);
   return out;
 }
 
+Encoded Encoders::encode_into(Executor& step, const HostTensor& frames,
+                              const std::vector<std::vector<int32_t>>& ids,
+                              const std::vector<std::string>& prompts) {
+  run_pictures(frames, [&](int64_t begin, int64_t count) {
+    for (const NamedOperand& output : pictures_->program().outputs) {
+      const TensorType& type = output.operand.type;
+      const int64_t row = type.size_bytes() / type.shape[0];
+      pictures_->copy_output(output.name, count * row, step, output.name, begin * row);
+    }
+  });
+  return {.context = context_of(ids, prompts)};
+}
+
+HostTensor Encoders::context_of(const std::vector<std::vector<int32_t>>& ids,
+                                const std::vector<std::string>& prompts) {
+  HostTensor context;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const HostTensor& embedding = prompt(ids[i], prompts[i]);
+    if (context.empty()) {
+      context = HostTensor::zeros(embedding.dtype(), Shape{static_cast<int64_t>(ids.size()), prompt_tokens_,
+                                                           embedding.shape()[1]});
+    }
+    const int64_t row = context.size_bytes() / context.shape()[0];
+    std::memcpy(static_cast<std::byte*>(context.data()) + static_cast<int64_t>(i) * row, embedding.data(),
+                static_cast<size_t>(embedding.size_bytes()));
+  }
+  return context;
+}
+
 void load_encoder_weights(const TrainConfig& config, const EncoderPrograms& programs, Memory& memory) {
-  const ClipConfig clip = clip_config(config.clip);
-  load_set(*programs.vae, config.vae.weights, config, clip, memory);
-  load_set(*programs.text, config.text_encoder.weights, config, clip, memory);
-  load_set(*programs.clip, config.clip.weights, config, clip, memory);
+  load_set(*programs.vae, config.vae.weights, config, programs, memory);
+  load_set(*programs.text, config.text_encoder.weights, config, programs, memory);
+  load_set(*programs.clip, config.clip.weights, config, programs, memory);
 }
 
 }  // namespace wam::train

@@ -3,38 +3,47 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 
 #include "wam/train/run_plan.h"
 
 namespace wam::train {
 
-// What the encoders make of a micro-batch.
+// What the encoders make of a micro-batch, on the host; ft is the programs' floating type. Pictures'
+// results that went straight into a step's inputs are empty here.
 struct Encoded {
   HostTensor latents;  // f32 [B, F, h, w, C]
   HostTensor y;        // f32 [B, F, h, w, Cy]; empty if the model has none
-  HostTensor clip;     // f32 [B, tokens, dim]
-  HostTensor context;  // f32 [B, Lt, text_dim], zero behind each prompt's tokens
+  HostTensor clip;     // ft [B, tokens, dim]
+  HostTensor context;  // ft [B, Lt, text_dim], zero behind each prompt's tokens
 };
 
 class Encoders {
  public:
   // The memory must be planned for the programs. `prompt_tokens` is Lt.
   Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
-           int64_t prompt_tokens);
+           int64_t prompt_tokens, ExecMode mode = ExecMode::kGraph);
 
   // frames u8 [B, T, h, w, 3]; ids with end-of-sequence, not padded. DataError if a prompt has no room
   // in Lt rows (one row stands for the padding).
   Encoded encode(const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
                  const std::vector<std::string>& prompts);
+  // The same with latents, y and clip put into `step`'s inputs; both on one Memory. Only enqueues,
+  // except for prompts that were not seen before.
+  Encoded encode_into(Executor& step, const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
+                      const std::vector<std::string>& prompts);
   // The latents alone: for measuring their statistics.
   HostTensor encode_latents(const HostTensor& frames);
 
  private:
-  void run_pictures(const HostTensor& frames, Encoded& out, bool latents_only);
+  // Runs the program over groups of its batch size; after each, take(first row, rows).
+  void run_pictures(const HostTensor& frames, const std::function<void(int64_t, int64_t)>& take);
+  HostTensor context_of(const std::vector<std::vector<int32_t>>& ids, const std::vector<std::string>& prompts);
   const HostTensor& prompt(const std::vector<int32_t>& ids, const std::string& text);
 
   std::unique_ptr<Executor> pictures_, prompt_;
+  std::vector<std::string> outputs_;  // of pictures_
   int64_t prompt_tokens_;
   std::map<std::vector<int32_t>, HostTensor> prompts_;  // [tokens, dim], kMaxPromptBytes in all
   std::deque<std::vector<int32_t>> prompt_order_;       // oldest first: the next to go

@@ -32,21 +32,21 @@ std::string describe(const StepOptions& o) {
   return text;
 }
 
-// The largest micro-batch first; at each the least that has to be given up.
+// The largest micro-batch that fits with everything computed again, and the largest without.
 std::string what_fits(StepOptions options, const Target& target, const MemoryLimit& limit,
                       std::span<const Program* const> others) {
   const int64_t samples = options.shape.batch * options.accumulate;
   std::vector<std::string> found;
-  for (int64_t batch = options.shape.batch; batch >= 1 && found.size() < 2; --batch) {
+  for (int64_t batch = options.shape.batch; batch >= 1; --batch) {
     if (samples % batch != 0) continue;
     options.shape.batch = batch;
     options.accumulate = samples / batch;
-    for (const RecomputePolicy policy : {RecomputePolicy::kNone, RecomputePolicy::kFull}) {
-      const StepOptions candidate = with_policy(options, policy);
-      if (!fits(candidate, target, limit, others)) continue;
-      found.push_back(describe(candidate));
-      break;
-    }
+    const StepOptions full = with_policy(options, RecomputePolicy::kFull);
+    const StepOptions none = with_policy(options, RecomputePolicy::kNone);
+    if (found.empty() && fits(full, target, limit, others)) found.push_back(describe(full));
+    if (found.empty() || !fits(none, target, limit, others)) continue;
+    found.push_back(describe(none));
+    break;
   }
   if (!found.empty()) return "These would fit: " + join(found, "; ") + ".";
   if (options.dtype == DType::kBF16 && options.gradient_dtype == DType::kF32) {
@@ -59,6 +59,15 @@ std::string what_fits(StepOptions options, const Target& target, const MemoryLim
 }
 
 }  // namespace
+
+MemoryLimit limit_of(const Device& device, bool is_gpu) {
+  constexpr int64_t kOwn = int64_t{2} << 30;  // what a context takes of a card, generously
+  const int64_t held = device.total_bytes() - device.free_bytes();
+  MemoryLimit limit{device.free_bytes() - (is_gpu ? kDeviceReserve : 0), device.name()};
+  if (is_gpu && held > kOwn)
+    limit.where += ", " + format_bytes(held) + " of it held by other processes";
+  return limit;
+}
 
 bool fits_device(const RecomputeOptions& options) {
   return options.policy == RecomputePolicy::kBudget && options.budget_bytes == 0;
@@ -75,8 +84,8 @@ void check_fits(const StepOptions& options, const StepPrograms& programs, const 
                    .remedy = what_fits(options, target, limit, others)});
 }
 
-// What is kept for the backward half is not all that the arena holds, so the budget is searched for:
-// halving, with the bytes too many as the first guess.
+// What is kept for the backward half is not all that the arena holds, so the budget is searched
+// for: halving, with the bytes too many as the first guess.
 StepPrograms build_fitting_step(const StepOptions& options, const Target& target,
                                 const MemoryLimit& limit, std::span<const Program* const> others) {
   constexpr int kTries = 7;

@@ -16,6 +16,9 @@ struct MemoryLimit {
 // Left of a GPU's free memory beside the plan: code, library handles, captured graphs.
 inline constexpr int64_t kDeviceReserve = int64_t{640} << 20;
 
+// What a device offers now. Says in `where` if much of its memory is held by others.
+MemoryLimit limit_of(const wam::Device& device, bool is_gpu);
+
 // True if recompute is `auto` without a budget of its own: the limit then is the budget.
 bool fits_device(const RecomputeOptions& options);
 
@@ -24,8 +27,8 @@ bool fits_device(const RecomputeOptions& options);
 StepPrograms build_fitting_step(const StepOptions& options, const Target& target,
                                 const MemoryLimit& limit, std::span<const Program* const> others);
 
-// Throws PlanError if the programs do not fit; says which settings would (other micro-batch sizes at
-// the same samples a step, recompute, gradients' type).
+// Throws PlanError if the programs do not fit; says which settings would (other micro-batch sizes
+// at the same samples a step, recompute, gradients' type).
 void check_fits(const StepOptions& options, const StepPrograms& programs, const Target& target,
                 const MemoryLimit& limit, std::span<const Program* const> others);
 

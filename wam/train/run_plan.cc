@@ -5,10 +5,12 @@
 #include "wam/base/error.h"
 #include "wam/base/strings.h"
 #include "wam/data/sampler.h"
+#include "wam/ops/cast.h"
 #include "wam/ops/reshape.h"
 #include "wam/ops/slice.h"
 #include "wam/passes/common_subexpressions.h"
 #include "wam/passes/dead_code.h"
+#include "wam/train/device.h"
 
 namespace wam::train {
 namespace {
@@ -58,7 +60,8 @@ Program lower_encoder(Graph& graph, const Target& target) {
 }
 
 Program picture_program(const TrainConfig& config, const DitConfig& model, const VaeConfig& vae,
-                        const ClipConfig& clip, EncoderPrograms& out, const Target& target) {
+                        const ClipConfig& clip, EncoderPrograms& out, const Target& target,
+                        const EncoderTypes& types) {
   Graph graph("encode_pictures");
   Builder b(graph);
   const data::Embodiment& e = config.dataset.embodiment;
@@ -66,7 +69,7 @@ Program picture_program(const TrainConfig& config, const DitConfig& model, const
   const int64_t frames = 4 * (model.num_frames() - 1) + 1, batch = config.vae.sub_batch;
   const ValueId pixels = graph.add_input(
       "frames", {DType::kU8, Shape{batch, frames, e.tiled_height(), e.tiled_width(), 3}});
-  ParamUser vae_params(b, *out.vae, DType::kF32), clip_params(b, *out.clip, DType::kF32);
+  ParamUser vae_params(b, *out.vae, types.compute), clip_params(b, *out.clip, types.compute);
   const ValueId video = frames_to_video(b, pixels, size.height, size.width);
   graph.add_output("latents", vae_encode(vae_params, vae, video));
   const ValueId first = slice(b, video, 1, 0, 1);
@@ -74,18 +77,19 @@ Program picture_program(const TrainConfig& config, const DitConfig& model, const
     graph.add_output("y", vae_first_frame_condition(vae_params, vae, first, frames));
   }
   const ValueId picture = reshape(b, first, Shape{batch, size.height, size.width, 3});
-  graph.add_output("clip", build_clip(clip_params, clip, clip_preprocess(b, clip, picture)));
+  const ValueId tokens = build_clip(clip_params, clip, clip_preprocess(b, clip, picture));
+  graph.add_output("clip", cast(b, tokens, types.out));
   return lower_encoder(graph, target);
 }
 
 Program prompt_program(const DitConfig& model, const Umt5Config& text, EncoderPrograms& out,
-                       const Target& target) {
+                       const Target& target, const EncoderTypes& types) {
   Graph graph("encode_prompt");
   Builder b(graph);
-  ParamUser params(b, *out.text, DType::kF32);
+  ParamUser params(b, *out.text, types.compute);
   const ValueId ids = graph.add_input("ids", {DType::kI32, Shape{1, model.text_len}});
   const ValueId mask = graph.add_input("mask", {DType::kF32, Shape{1, model.text_len}});
-  graph.add_output("prompt", build_umt5(params, text, ids, mask).prompt);
+  graph.add_output("prompt", cast(b, build_umt5(params, text, ids, mask).prompt, types.out));
   return lower_encoder(graph, target);
 }
 
@@ -167,6 +171,8 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
   o.shape.timesteps = timestep_layout(config.noise);
   o.shape.clean_context = !withholds(config, kCleanContext);
   o.accumulate = config.accumulate();
+  o.dtype = config.dtype;
+  o.gradient_dtype = config.gradient_dtype;
   o.fuse = config.fuse;
   o.recompute = config.recompute;
   o.passes.disable = config.disable_passes;
@@ -176,12 +182,12 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
 }
 
 EncoderPrograms build_encoders(const TrainConfig& config, const DitConfig& model, const VaeConfig& vae,
-                               const Target& target) {
+                               const Target& target, const EncoderTypes& types) {
   EncoderPrograms out{.vae = std::make_shared<ParamSet>("vae", false),
                       .clip = std::make_shared<ParamSet>("clip", false),
                       .text = std::make_shared<ParamSet>("text", false)};
-  out.pictures = picture_program(config, model, vae, clip_config(config.clip), out, target);
-  out.prompt = prompt_program(model, umt5_config(config.text_encoder), out, target);
+  out.pictures = picture_program(config, model, vae, clip_config(config.clip), out, target, types);
+  out.prompt = prompt_program(model, umt5_config(config.text_encoder), out, target, types);
   return out;
 }
 
@@ -191,14 +197,43 @@ std::vector<const Program*> RunPlan::programs() const {
   return all;
 }
 
-RunPlan plan_run(const TrainConfig& config, const Target& target, int64_t prompt_tokens) {
+EncoderTypes encoder_types(const TrainConfig& config) {
+  return {is_cuda(encoder_device(config)) ? config.dtype : DType::kF32, config.dtype};
+}
+
+const std::string& encoder_device(const TrainConfig& config) {
+  return config.encoder_device.empty() ? config.device : config.encoder_device;
+}
+
+namespace {
+
+StepPrograms plan_step(const StepOptions& options, const Target& target, const PlanSite& site,
+                       std::span<const Program* const> others) {
+  if (!site.limit) return build_step(options, target);
+  if (fits_device(options.recompute)) return build_fitting_step(options, target, *site.limit, others);
+  StepPrograms step = build_step(options, target);
+  check_fits(options, step, target, *site.limit, others);
+  return step;
+}
+
+}  // namespace
+
+RunPlan plan_run(const TrainConfig& config, const PlanSite& site) {
   RunPlan plan;
   plan.model = resolve_model(config);
+  plan.encoders_apart = encoder_device(config) != config.device;
+  int64_t prompt_tokens = site.prompt_tokens;
   if (prompt_tokens == 0) prompt_tokens = config.text_encoder.prompt_tokens;
   if (prompt_tokens == 0) prompt_tokens = plan.model.text_len;
-  plan.step = build_step(step_options(config, plan.model, prompt_tokens), target);
-  plan.encoders = build_encoders(config, plan.model, vae_config(config.vae), target);
-  plan.memory = combine(plan.programs());
+  plan.encoders = build_encoders(config, plan.model, vae_config(config.vae),
+                                 target_of(encoder_device(config)), encoder_types(config));
+  const Program* const frozen[] = {&plan.encoders.pictures, &plan.encoders.prompt};
+  const std::span<const Program* const> beside(frozen, plan.encoders_apart ? 0 : 2);
+  plan.step = plan_step(step_options(config, plan.model, prompt_tokens), target_of(config.device), site, beside);
+  std::vector<const Program*> together = plan.step.all();
+  together.insert(together.end(), beside.begin(), beside.end());
+  plan.memory = combine(together);
+  if (plan.encoders_apart) plan.encoder_memory = combine(frozen);
   return plan;
 }
 
@@ -211,6 +246,9 @@ std::string describe(const RunPlan& plan) {
       format_bytes(plan.memory.total_bytes()));
   for (const auto& [category, bytes] : plan.memory.by_category) {
     if (bytes > 0) text += fmt::format("  {:<12} {}\n", category, format_bytes(bytes));
+  }
+  if (plan.encoders_apart) {
+    text += fmt::format("encoders  {} on a device of their own\n", format_bytes(plan.encoder_memory.total_bytes()));
   }
   text += fmt::format("step      arena {}, lower bound {}, fragmentation {:.1f} %, peak at {}\n",
                       format_bytes(arena.peak), format_bytes(arena.lower_bound),

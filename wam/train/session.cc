@@ -10,19 +10,12 @@
 #include "wam/base/strings.h"
 #include "wam/data/loader.h"
 #include "wam/models/stand_ins.h"
+#include "wam/train/device.h"
 
 namespace wam::train {
 namespace {
 
 constexpr int64_t kStatisticsClips = 32;
-
-std::unique_ptr<Device> make_device(const std::string& name) {
-  if (name == "cpu") return make_cpu_device();
-  throw DeviceError({.where = "device",
-                     .what = "this binary trains on the CPU only",
-                     .got = name,
-                     .remedy = "Set device: cpu."});
-}
 
 // Mean and std per latent channel over clips of the training set, drawn as training would.
 void measure_latents(Session& s) {
@@ -40,10 +33,17 @@ void measure_latents(Session& s) {
   log_info("latents standardised over " + std::to_string(kStatisticsClips) + " clips");
 }
 
+void load_encoders(Session& s) {
+  Device& device = s.encoder_device ? *s.encoder_device : *s.device;
+  s.encoders = std::make_unique<Encoders>(s.plan.encoders, device, s.encoder_memory, s.prompt_tokens,
+                                          s.config.exec);
+}
+
 // The picture program has the normalisation compiled in: lowered again once it is known.
 void rebuild_encoders(Session& s) {
-  s.plan.encoders = build_encoders(s.config, s.plan.model, s.vae, s.device->target());
-  s.encoders = std::make_unique<Encoders>(s.plan.encoders, *s.device, s.memory, s.prompt_tokens);
+  s.plan.encoders = build_encoders(s.config, s.plan.model, s.vae, target_of(encoder_device(s.config)),
+                                   encoder_types(s.config));
+  load_encoders(s);
 }
 
 void warn_odd_latents(const DitConfig& m) {
@@ -65,17 +65,24 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
   set_threads(config.threads);
   auto s = std::make_unique<Session>();
   s->config = config;
-  s->device = make_device(config.device);
+  s->device = open_device(config.device);
+  if (encoder_device(config) != config.device) s->encoder_device = open_device(encoder_device(config));
   const DitConfig model = resolve_model(config);
   warn_odd_latents(model);
   s->data = open_run_data(config, model);
   s->prompt_tokens = prompt_rows(config, model, s->data);
-  s->plan = plan_run(config, s->device->target(), s->prompt_tokens);
+  PlanSite site{.prompt_tokens = s->prompt_tokens};
+  // A machine's free memory says little of what it can give; a card's is all there is.
+  if (is_cuda(config.device) || fits_device(config.recompute)) {
+    site.limit = limit_of(*s->device, is_cuda(config.device));
+  }
+  s->plan = plan_run(config, site);
   s->memory = s->device->allocate(s->plan.memory);
-  s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory);
+  s->encoder_memory = s->encoder_device ? s->encoder_device->allocate(s->plan.encoder_memory) : s->memory;
+  s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory, config.dtype);
   s->vae = vae_config(config.vae);
-  load_encoder_weights(config, s->plan.encoders, *s->memory);
-  s->encoders = std::make_unique<Encoders>(s->plan.encoders, *s->device, s->memory, s->prompt_tokens);
+  load_encoder_weights(config, s->plan.encoders, *s->encoder_memory);
+  load_encoders(*s);
   if (config.vae.standardise) {
     if (latent_stats.empty()) {
       measure_latents(*s);
@@ -86,6 +93,11 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
     rebuild_encoders(*s);
   }
   return s;
+}
+
+Encoded Session::encode_for(Executor& step, const data::Batch& batch) {
+  if (encoder_device) return encoders->encode(batch.video, batch.token_ids, batch.prompts);
+  return encoders->encode_into(step, batch.video, batch.token_ids, batch.prompts);
 }
 
 std::pair<std::vector<double>, std::vector<double>> parse_latent_stats(const std::string& text) {

@@ -13,11 +13,16 @@ namespace wam::train {
 struct Session {
   TrainConfig config;
   std::unique_ptr<Device> device;
+  std::unique_ptr<Device> encoder_device;  // null: the encoders run on `device`
   RunData data;
   RunPlan plan;
-  std::shared_ptr<Memory> memory;
+  std::shared_ptr<Memory> memory, encoder_memory;  // the same unless the encoders are apart
   std::unique_ptr<Encoders> encoders;
   std::unique_ptr<StateAccess> states;
+  ExecOptions exec() const { return {.mode = config.exec}; }
+  // Encodes a micro-batch for `step`: what the encoders make of pictures stays on the device where
+  // they share it.
+  Encoded encode_for(Executor& step, const data::Batch& batch);
   VaeConfig vae;           // with the latents' mean and std as used
   int64_t prompt_tokens = 0;
 };

@@ -1,6 +1,8 @@
 #include "wam/train/step.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_map>
 
 #include "wam/autodiff/gradients.h"
 #include "wam/base/check.h"
@@ -60,6 +62,35 @@ void store_gradients(Builder& b, ParamUser& user, std::span<const ValueId> grads
   }
 }
 
+constexpr const char* kGradients = "gradients";
+
+// What stores a gradient moves up to where the gradient is made: in its own type a gradient needs
+// room for as long as it waits.
+void store_early(Graph& graph) {
+  std::unordered_map<NodeId, std::vector<NodeId>> behind;  // producer: what follows it
+  std::vector<NodeId> kept;
+  for (const NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    NodeId after;
+    for (const ValueId input : node.inputs) {
+      const Value& value = graph.value(input);
+      if (value.kind == ValueKind::kIntermediate) after = value.producer;  // they have one such input
+    }
+    if (node.label == kGradients && after.valid()) {
+      behind[after].push_back(id);
+    } else {
+      kept.push_back(id);
+    }
+  }
+  std::vector<NodeId> order;
+  const std::function<void(NodeId)> place = [&](NodeId id) {
+    order.push_back(id);
+    for (const NodeId next : behind[id]) place(next);
+  };
+  for (const NodeId id : kept) place(id);
+  graph.set_order(std::move(order));
+}
+
 // Of the whole optimizer step, on all ranks.
 int64_t micro_batches(const StepOptions& options) {
   return options.accumulate * options.sharding.mesh.world();
@@ -114,10 +145,13 @@ Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumu
   for (const auto& [param, value] : user.used()) wrt.push_back(value);
   const std::vector<ValueId> grads = gradients(b, graph.find_output("loss"), wrt,
                                                1.0 / static_cast<double>(micro_batches(options)));
-  ScopeGuard scope(b, {"gradients", -1, Phase::kBackward});
   // Gradients that are divided are added up after the sum over ranks.
   const bool add_here = accumulate && !options.sharding.divides_gradients();
-  store_gradients(b, user, grads, options.gradient_dtype, add_here);
+  {
+    ScopeGuard scope(b, {kGradients, -1, Phase::kBackward});
+    store_gradients(b, user, grads, options.gradient_dtype, add_here);
+  }
+  store_early(graph);
   const std::vector<PassReport> backward =
       run_passes(graph, backward_passes(options.fuse), options.passes);
   const RecomputeReport report = recompute(graph, options.recompute);

@@ -9,10 +9,11 @@
 namespace wam::train {
 namespace {
 
-HostTensor normal_like(const HostTensor& like, RandomUse use, const DrawPlace& place) {
-  HostTensor noise(DType::kF32, like.shape());
-  const int64_t batch = like.shape()[0];
-  const auto size = static_cast<size_t>(like.num_elements() / batch);
+HostTensor normals(const Shape& shape, RandomUse use, const DrawPlace& place) {
+  HostTensor noise(DType::kF32, shape);
+  const int64_t batch = shape[0];
+  const auto size = static_cast<size_t>(shape.num_elements() / batch);
+#pragma omp parallel for schedule(static)
   for (int64_t b = 0; b < batch; ++b) {
     fill_normal(noise.as<float>().subspan(static_cast<size_t>(b) * size, size), place.seed, use,
                 static_cast<uint64_t>(place.step), static_cast<uint64_t>(place.first_index + b));
@@ -52,7 +53,7 @@ void StepInputs::write_to(Executor& executor) const {
 StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, const data::Batch& batch,
                             const Encoded& encoded, const DrawPlace& place) {
   const TimestepLayout layout = timestep_layout(config.noise);
-  const int64_t size = encoded.latents.shape()[0];
+  const int64_t size = batch.action.shape()[0];
   const int64_t rows = num_timestep_rows(model, layout), actions = model.num_actions();
   HostTensor timesteps(DType::kF32, Shape{size, rows}), sigmas(DType::kF32, Shape{size, rows}),
       weights(DType::kF32, Shape{size, rows}), frame_weights(DType::kF32, Shape{size, model.num_frames()}),
@@ -76,10 +77,10 @@ StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, c
     }
   }
   StepInputs inputs;
-  inputs.values = {{"latents", encoded.latents},
-                   {"noise", normal_like(encoded.latents, RandomUse::kVideoNoise, place)},
+  const Shape latents{size, model.num_frames(), model.latent_height, model.latent_width, model.latent_channels};
+  inputs.values = {{"noise", normals(latents, RandomUse::kVideoNoise, place)},
                    {"action", batch.action},
-                   {"action_noise", normal_like(batch.action, RandomUse::kActionNoise, place)},
+                   {"action_noise", normals(batch.action.shape(), RandomUse::kActionNoise, place)},
                    {"action_mask", effective_mask(batch)},
                    {"state", withholds(config, kStates) ? next_sample(batch.state) : batch.state},
                    {"timesteps", timesteps},
@@ -87,8 +88,10 @@ StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, c
                    {"weights", weights},
                    {"frame_weights", frame_weights},
                    {"action_timesteps", action_times},
-                   {"context", withholds(config, kInstructions) ? next_sample(encoded.context) : encoded.context},
-                   {"clip", encoded.clip}};
+                   {"context", withholds(config, kInstructions) ? next_sample(encoded.context) : encoded.context}};
+  if (encoded.latents.empty()) return inputs;
+  inputs.values.emplace_back("latents", encoded.latents);
+  inputs.values.emplace_back("clip", encoded.clip);
   if (model.has_y()) inputs.values.emplace_back("y", encoded.y);
   return inputs;
 }

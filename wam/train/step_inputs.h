@@ -21,7 +21,8 @@ struct StepInputs {
   void write_to(Executor& executor) const;
 };
 
-// Uses the config's noise option, and what it withholds.
+// Pictures' results that `encoded` lacks are left out: they are in the step's inputs already. Uses
+// the config's noise option, and what it withholds.
 StepInputs make_step_inputs(const TrainConfig& config, const DitConfig& model, const data::Batch& batch,
                             const Encoded& encoded, const DrawPlace& place);
 

@@ -27,6 +27,10 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+constexpr const char* kLosses[] = {"loss", "dynamics_loss", "action_loss"};
+constexpr const char* kNorm = "grad_norm_squared";
+constexpr const char* kScalars = "scalars";
+
 // Every step gives the samples of step 0.
 class FixedSource final : public data::SampleSource {
  public:
@@ -115,9 +119,10 @@ class Trainer::Impl {
 
   void load_executors() {
     const StepPrograms& programs = session_->plan.step;
-    first_ = session_->device->load(programs.first, session_->memory, {});
-    if (programs.add) add_ = session_->device->load(*programs.add, session_->memory, {});
-    optimizer_ = session_->device->load(programs.optimizer, session_->memory, {});
+    const ExecOptions exec = session_->exec();
+    first_ = session_->device->load(programs.first, session_->memory, exec);
+    if (programs.add) add_ = session_->device->load(*programs.add, session_->memory, exec);
+    optimizer_ = session_->device->load(programs.optimizer, session_->memory, exec);
   }
 
   void initialise(const std::optional<CheckpointStore::Entry>& checkpoint) {
@@ -155,56 +160,92 @@ class Trainer::Impl {
         source);
   }
 
-  // Forward and backward of all micro-batches, then one optimizer step.
+  // Forward and backward of all micro-batches, then one optimizer step. All of it is enqueued before
+  // the first number is waited for, and with it, where nothing else comes between, the inputs of the
+  // next step's first micro-batch: the device does not wait for the host.
   StepMetrics train_step() {
     const double start = now(), waited = loader_->wait_seconds();
-    StepMetrics m;
+    std::vector<std::vector<data::SampleId>> ids;
     for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
-      run_micro_batch(micro, m);
+      if (!ready_) prepare(step_, micro);
+      ids.push_back(std::exchange(ready_, std::nullopt).value());
+      run_micro_batch(micro);
     }
-    m.lr = learning_rate(schedule_, step_);
+    StepMetrics m{.step = step_ + 1, .lr = learning_rate(schedule_, step_)};
     // Skipped steps do not count as updates of the moments: t follows the updates made.
     optimizer_->write("schedule", adamw_schedule(m.lr, config_.optimizer.weight_decay,
                                                  config_.optimizer.adamw, step_ + 1));
     optimizer_->run();
-    m.grad_norm = std::sqrt(optimizer_->read("grad_norm_squared").as<float>()[0]);
-    m.skipped = optimizer_->read("scalars").as<float>()[kAdamwSkip] != 0;
-    m.step = ++step_;
+    for (const char* name : {kNorm, kScalars}) optimizer_->fetch(name);
+    const bool validates = validation_ && (step_ + 1) % std::max<int64_t>(1, config_.validate_every) == 0 &&
+                           config_.validate_every > 0;
+    if (step_ + 1 < config_.steps && !validates) prepare(step_ + 1, 0);
+    collect(m, ids);
+    ++step_;
     const double seconds = now() - start;
     m.samples_per_second = static_cast<double>(config_.global_batch_size) / seconds;
     m.wait_share = (loader_->wait_seconds() - waited) / seconds;
-    if (m.skipped) on_non_finite(m);
     return m;
   }
 
-  void run_micro_batch(int64_t micro, StepMetrics& m) {
-    data::Batch batch = loader_->next();
-    last_ids_ = batch.ids;
-    const Encoded encoded = session_->encoders->encode(batch.video, batch.token_ids, batch.prompts);
-    const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step_, micro * config_.micro_batch_size};
-    const StepInputs inputs =
-        make_step_inputs(config_, session_->plan.model, batch, encoded, place);
-    Executor& step = micro == 0 ? *first_ : *add_;
-    inputs.write_to(step);
-    step.run();
-    const double share = 1.0 / static_cast<double>(config_.accumulate());
-    m.loss += share * step.read("loss").as<float>()[0];
-    m.dynamics_loss += share * step.read("dynamics_loss").as<float>()[0];
-    m.action_loss += share * step.read("action_loss").as<float>()[0];
+  Executor& executor_of(int64_t micro) { return micro == 0 ? *first_ : *add_; }
+
+  // Puts a micro-batch into the inputs of its program.
+  void prepare(int64_t step, int64_t micro) {
+    const data::Batch batch = loader_->next();
+    Executor& executor = executor_of(micro);
+    const Encoded encoded = session_->encode_for(executor, batch);
+    const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step, micro * config_.micro_batch_size};
+    make_step_inputs(config_, session_->plan.model, batch, encoded, place).write_to(executor);
+    ready_ = batch.ids;
   }
 
-  void on_non_finite(const StepMetrics& m) const {
+  void run_micro_batch(int64_t micro) {
+    Executor& executor = executor_of(micro);
+    executor.run();
+    for (const char* name : kLosses) executor.fetch(name);
+  }
+
+  // Waits for the step's numbers.
+  void collect(StepMetrics& m, const std::vector<std::vector<data::SampleId>>& ids) {
+    const double share = 1.0 / static_cast<double>(config_.accumulate());
+    std::string suspects;
+    for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
+      double losses[3];
+      for (size_t i = 0; i < 3; ++i) losses[i] = executor_of(micro).fetched(kLosses[i]).as<float>()[0];
+      m.loss += share * losses[0];
+      m.dynamics_loss += share * losses[1];
+      m.action_loss += share * losses[2];
+      if (!std::isfinite(losses[0])) suspects += samples_text(ids[static_cast<size_t>(micro)], !suspects.empty());
+    }
+    m.grad_norm = std::sqrt(optimizer_->fetched(kNorm).as<float>()[0]);
+    m.skipped = optimizer_->fetched(kScalars).as<float>()[kAdamwSkip] != 0;
+    if (!m.skipped) return;
+    const bool all = suspects.empty();
+    for (const auto& micro : ids) {
+      if (all) suspects += samples_text(micro, !suspects.empty());
+    }
+    on_non_finite(m, suspects, all);
+  }
+
+  static std::string samples_text(const std::vector<data::SampleId>& ids, bool more) {
     std::string samples;
-    for (const data::SampleId& id : last_ids_) {
-      samples += fmt::format("{}episode {} row {}", samples.empty() ? "" : ", ", id.episode_index,
+    for (const data::SampleId& id : ids) {
+      samples += fmt::format("{}episode {} row {}", more || !samples.empty() ? ", " : "", id.episode_index,
                              id.first_anchor);
     }
-    const std::string what = fmt::format("step {}: gradient norm is not finite", m.step);
+    return samples;
+  }
+
+  void on_non_finite(const StepMetrics& m, const std::string& samples, bool gradient_alone) const {
+    const std::string what = fmt::format("step {}: {} not finite", m.step,
+                                         gradient_alone ? "gradient norm is" : "loss and gradient norm are");
     if (config_.optimizer.non_finite == "stop") {
       throw DataError({.where = "training", .what = what, .got = "samples " + samples,
                        .remedy = "Check these samples, lower optimizer.lr, or set non_finite: skip."});
     }
-    log_warn(what + "; update skipped; samples of its last micro-batch: " + samples);
+    log_warn(what + "; update skipped; samples of " +
+             (gradient_alone ? "the step: " : "the micro-batches concerned: ") + samples);
   }
 
   double validate() {
@@ -250,7 +291,7 @@ class Trainer::Impl {
   std::unique_ptr<MetricsSink> sink_;
   std::unique_ptr<Validation> validation_;
   LearningRate schedule_;
-  std::vector<data::SampleId> last_ids_;
+  std::optional<std::vector<data::SampleId>> ready_;  // samples of the micro-batch that lies in the inputs
   int64_t step_ = 0;
   double started_ = 0;
 };

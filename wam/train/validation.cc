@@ -11,7 +11,7 @@ constexpr uint64_t kNoiseSeed = 0x76616c6e6f697365ULL;
 
 Validation::Validation(Session& session)
     : session_(session),
-      executor_(session.device->load(session.plan.step.validation, session.memory, {})) {
+      executor_(session.device->load(session.plan.step.validation, session.memory, session.exec())) {
   const TrainConfig& c = session.config;
   const int64_t micro = c.micro_batch_size;
   const int64_t batches = (c.validation_samples + micro - 1) / micro;

@@ -13,7 +13,10 @@ namespace {
 void check_lt(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError(
-      {.where = what, .what = "cuBLASLt reports an error", .got = cublasLtGetStatusString(status)});
+      {.where = what,
+       .what = "cuBLASLt reports an error",
+       .got = cublasLtGetStatusString(status),
+       .remedy = "Check the driver and that no other process holds the memory of the GPU."});
 }
 
 cublasLtHandle_t handle() {
