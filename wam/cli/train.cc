@@ -2,7 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "wam/base/log.h"
 #include "wam/cli/commands.h"
+#include "wam/dist/mpi.h"
 #include "wam/train/trainer.h"
 
 namespace wam::cli {
@@ -14,12 +16,33 @@ struct TrainArgs {
   train::TrainOptions options;
 };
 
+std::shared_ptr<dist::World> join_world(const train::TrainConfig& config) {
+  dist::WorldOptions options;
+  options.watchdog.silence_seconds = config.sharding.silence_seconds;
+  options.watchdog.hang_seconds = config.sharding.hang_seconds;
+  const dist::Launch launch = dist::detect_launch(dist::process_environment(), dist::has_mpi());
+  std::shared_ptr<dist::World> world = dist::World::join(launch, options);
+  if (!world->is_first()) set_log_level(LogLevel::kWarning);
+  return world;
+}
+
 int run_train(const TrainArgs& args) {
   train::TrainOptions options = args.options;
   options.command_line = "wam train " + args.config;
   for (const std::string& text : args.overrides) options.command_line += " " + text;
-  train::Trainer trainer(train::load_config(args.config, args.overrides), options);
-  const train::TrainResult result = trainer.run();
+  const train::TrainConfig config = train::load_config(args.config, args.overrides);
+  const std::shared_ptr<dist::World> world = join_world(config);
+  options.world = world;
+  train::TrainResult result;
+  try {
+    train::Trainer trainer(config, options);
+    result = trainer.run();
+  } catch (const std::exception& error) {
+    world->report(error);
+    throw;
+  }
+  world->leave();
+  if (!world->is_first()) return 0;
   fmt::print("{} at step {}: loss {:.5f} -> {:.5f}", result.interrupted ? "interrupted" : "done",
              result.steps_done, result.first.loss, result.last.loss);
   if (!std::isnan(result.last_validation_loss)) {

@@ -28,6 +28,8 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;  // within the group
   virtual int size() const = 0;
+  // Whether its work only goes onto the stream, so that a CUDA graph can hold it.
+  virtual bool can_be_captured() const { return false; }
 
   // out[r * bytes ...] = rank r's `in`. `in` may lie at out + rank() * bytes.
   virtual void all_gather(const void* in, void* out, int64_t bytes, void* stream) = 0;

@@ -14,6 +14,7 @@ struct Groups {
   Mesh mesh;
   std::shared_ptr<Communicator> world, shard, replica;
 
+  bool can_be_captured() const { return world->can_be_captured(); }
   Communicator& on(Axis axis) const {
     return axis == Axis::kWorld ? *world : (axis == Axis::kShard ? *shard : *replica);
   }

@@ -1,83 +1,25 @@
 // Worlds of several processes: the meeting over sockets and MPI, and what the others say of a rank
 // that dies, stops or gives up.
 #include <gtest/gtest.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <map>
 #include <thread>
 
 #include "wam/base/files.h"
 #include "wam/base/strings.h"
 #include "wam/dist/mpi.h"
-#include "wam/dist/socket.h"
+#include "wam/dist/process_testing.h"
 
 namespace wam::dist {
 namespace {
 
-struct Process {
-  pid_t pid = -1;
-  std::string out_path, err_path;
-  std::string out() const { return read_text_file(out_path); }
-  std::string err() const { return read_text_file(err_path); }
-  // Exit code, 128 + signal, or -1 if it still runs after `seconds` (it is then killed).
-  int wait(double seconds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    int status = 0;
-    while (waitpid(pid, &status, WNOHANG) == 0) {
-      if (std::chrono::steady_clock::now() > end) {
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-        return -1;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-};
-
-Process start(const TempDir& folder, const std::string& name,
-              const std::vector<std::string>& command,
-              const std::map<std::string, std::string>& variables) {
-  Process process;
-  process.out_path = folder / (name + ".out");
-  process.err_path = folder / (name + ".err");
-  process.pid = fork();
-  if (process.pid != 0) return process;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const auto& [key, value] : variables) setenv(key.c_str(), value.c_str(), 1);
-  if (freopen(process.out_path.c_str(), "w", stdout) == nullptr) _exit(126);
-  if (freopen(process.err_path.c_str(), "w", stderr) == nullptr) _exit(126);
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  execvp(argv[0], argv.data());
-  _exit(127);
-}
-
-int free_port() { return listen_on(0).port; }
-
 std::vector<Process> start_ranks(const TempDir& folder, int size,
                                  const std::vector<std::string>& arguments,
                                  const std::string& silence = "5") {
-  const std::string port = std::to_string(free_port());
   std::vector<std::string> command = {WAM_WORLD_PROBE};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  std::vector<Process> ranks;
-  for (int r = 0; r < size; ++r) {
-    ranks.push_back(start(folder, "rank" + std::to_string(r), command,
-                          {{"RANK", std::to_string(r)},
-                           {"WORLD_SIZE", std::to_string(size)},
-                           {"LOCAL_RANK", std::to_string(r)},
-                           {"MASTER_ADDR", "127.0.0.1"},
-                           {"MASTER_PORT", port},
-                           {"PROBE_SILENCE", silence}}));
-  }
-  return ranks;
+  return start_world(folder.path(), size, command, {{"PROBE_SILENCE", silence}});
 }
 
 // "rank 1 of 2: HASH r0r1" -> "HASH r0r1"
@@ -108,14 +50,11 @@ TEST(World, TwoProcessesMeetByTorchrunVariables) {
 
 TEST(World, MpiAndSocketsGiveTheSameBits) {
   if (!has_mpi()) GTEST_SKIP() << "built without MPI";
-  if (std::system("command -v mpirun > /dev/null") != 0) GTEST_SKIP() << "mpirun is not installed";
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not installed";
   const TempDir folder;
   std::vector<Process> ranks = start_ranks(folder, 3, {"sums"});
   for (Process& rank : ranks) ASSERT_EQ(rank.wait(20), 0) << rank.err();
-  Process mpi = start(
-      folder, "mpi",
-      {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "3", WAM_WORLD_PROBE, "sums"},
-      {{"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}});
+  const Process mpi = start(folder.path(), "mpi", mpirun(3, {WAM_WORLD_PROBE, "sums"}), {});
   ASSERT_EQ(mpi.wait(30), 0) << mpi.err();
   const std::vector<std::string> lines = split(std::string(trim(mpi.out())), '\n');
   ASSERT_EQ(lines.size(), 3u) << mpi.out();
@@ -127,7 +66,8 @@ TEST(World, TwoProcessesWithOneRankAreRefused) {
   const std::string port = std::to_string(free_port());
   std::vector<Process> ranks;
   for (const std::string rank : {"0", "1", "1"}) {
-    ranks.push_back(start(folder, "rank" + std::to_string(ranks.size()), {WAM_WORLD_PROBE, "sums"},
+    ranks.push_back(start(folder.path(), "rank" + std::to_string(ranks.size()),
+                          {WAM_WORLD_PROBE, "sums"},
                           {{"RANK", rank},
                            {"WORLD_SIZE", "3"},
                            {"MASTER_ADDR", "127.0.0.1"},

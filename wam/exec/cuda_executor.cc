@@ -7,6 +7,8 @@
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
+#include "wam/dist/groups.h"
+#include "wam/exec/collective_lane.h"
 #include "wam/kernels/cuda/gemm.h"
 #include "wam/kernels/cuda/progress.h"
 #include "wam/kernels/cuda/support.h"
@@ -130,6 +132,7 @@ class CudaExecutor final : public Executor {
     WAM_CHECK(program_.arena.peak <= memory_->plan().arena_bytes) << program_.name;
     upload_constants();
     for (const Step& step : program_.steps) steps_.push_back(bind(step));
+    if (options_.groups != nullptr && !options_.profile) lane_ = std::make_unique<CollectiveLane>(program_);
     if (tune) tune_products();
     if (!options_.profile) return;
     profile_.resize(steps_.size());
@@ -149,7 +152,7 @@ class CudaExecutor final : public Executor {
 
   void run() override {
     if (options_.profile) return run_profiled();
-    if (options_.mode == ExecMode::kStream || !ran_) {
+    if (options_.mode == ExecMode::kStream || !ran_ || !can_capture()) {
       progress_.begin(stream());
       for (size_t i = 0; i < steps_.size(); ++i) {
         run_step(i);
@@ -304,7 +307,9 @@ class CudaExecutor final : public Executor {
     if (options_.poison) poison(program_.steps[i]);
     BoundStep& step = steps_[i];
     try {
-      step.kernel->run({step.inputs, step.outputs, step.workspace, stream()});
+      const cudaStream_t on = lane_ ? lane_->begin(i, stream()) : stream();
+      step.kernel->run({step.inputs, step.outputs, step.workspace, on, options_.groups.get()});
+      if (lane_) lane_->end(i, stream());
     } catch (Error& error) {
       error.add_context(describe(program_.steps[i]));
       throw;
@@ -325,6 +330,9 @@ class CudaExecutor final : public Executor {
       ++profile_[i].runs;
     }
   }
+
+  // Collectives through host memory wait for the stream.
+  bool can_capture() const { return options_.groups == nullptr || options_.groups->can_be_captured(); }
 
   void capture() {
     cudaGraph_t graph = nullptr;
@@ -402,6 +410,7 @@ class CudaExecutor final : public Executor {
   std::map<std::string, std::unique_ptr<Staging>, std::less<>> staging_;
   Fetches fetches_;
   cuda::Progress progress_;
+  std::unique_ptr<CollectiveLane> lane_;  // null in a world of one
   std::vector<cudaEvent_t> events_;
   std::vector<StepTime> profile_;
   cudaGraphExec_t graph_ = nullptr;

@@ -14,7 +14,7 @@ int64_t workspace_bytes(const Step& step) {
 }  // namespace
 
 const Target& cuda_target() {
-  static const Target target{"cuda", has_cuda_kernel, workspace_bytes};
+  static const Target target{"cuda", has_cuda_kernel, workspace_bytes, /*collectives_overlap=*/true};
   return target;
 }
 

@@ -22,6 +22,7 @@ class Lowering {
     program_.name = graph_.name();
     legalize(graph_, target_.has_kernel);
     map_ = assign_storage(graph_);
+    if (target_.collectives_overlap) keep_for_collectives();
     place_fixed();
     build_steps();
     place_arena();
@@ -101,6 +102,24 @@ class Lowering {
     step.workspace_bytes = target_.workspace_bytes(step);
     WAM_CHECK(step.workspace_bytes >= 0) << step.op;
     return step;
+  }
+
+  void keep_for_collectives() {
+    std::vector<int32_t> positions;
+    for (size_t i = 0; i < graph_.order().size(); ++i) {
+      if (graph_.node(graph_.order()[i]).op->has(kCollective)) positions.push_back(static_cast<int32_t>(i));
+    }
+    const auto end = static_cast<int32_t>(graph_.order().size());
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const int32_t until = i + 2 < positions.size() ? positions[i + 2] : end;
+      const Node& node = graph_.node(graph_.order()[static_cast<size_t>(positions[i])]);
+      for (const auto* list : {&node.inputs, &node.outputs}) {
+        for (const ValueId id : *list) {
+          Storage& storage = map_.storages[static_cast<size_t>(map_.storage_of[static_cast<size_t>(id.index)])];
+          storage.last = std::max(storage.last, until);
+        }
+      }
+    }
   }
 
   // Arena buffers: storages without a fixed place, then the workspaces, each alive for one step.

@@ -13,6 +13,9 @@ struct Target {
   std::string name;  // "cpu", "cuda"
   std::function<bool(std::string_view op)> has_kernel;
   std::function<int64_t(const Step&)> workspace_bytes;  // 0 where a kernel needs none
+  // Collectives run beside other work: what they touch is kept until the next but one of them begins,
+  // so that the step behind one does not have to wait for its memory.
+  bool collectives_overlap = false;
 };
 
 struct LowerOptions {

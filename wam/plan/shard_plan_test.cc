@@ -10,6 +10,8 @@
 #include "wam/ops/mul.h"
 #include "wam/ops/op_list.h"
 #include "wam/ops/scale.h"
+#include "wam/plan/lower.h"
+#include "wam/plan/overlap.h"
 #include "wam/plan/storage.h"
 
 namespace wam {
@@ -181,6 +183,40 @@ TEST(Pack, APieceThatUpdatesAStateStaysThere) {
   const StorageMap map = assign_storage(graph);
   EXPECT_NE(map.storage_of[static_cast<size_t>(next.index)],
             map.storage_of[static_cast<size_t>(whole.index)]);
+}
+
+// Whatever touches what a collective reads or writes comes before it, or waits for it.
+TEST(Overlap, NothingTouchesTheMemoryOfACollectiveUnderWay) {
+  Target target{"test", [](std::string_view) { return true; },
+                [](const Step&) { return int64_t{0}; }};
+  for (const bool keeps : {false, true}) {
+    target.collectives_overlap = keeps;
+    Graph graph = make_chain(4);
+    shard(graph, options_of(4));
+    const Program program = lower(graph, target);
+    const std::vector<int32_t> awaited = awaited_collectives(program);
+    int32_t ended = -1, overlapped = 0;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      ended = std::max(ended, awaited[i]);
+      if (find_op(program.steps[i].op)->has(kCollective)) continue;
+      for (size_t j = 0; j < i; ++j) {
+        if (!find_op(program.steps[j].op)->has(kCollective) || static_cast<int32_t>(j) <= ended)
+          continue;
+        ++overlapped;
+        for (const Operand& a : program.steps[j].outputs) {
+          for (const auto* list : {&program.steps[i].inputs, &program.steps[i].outputs}) {
+            for (const Operand& b : *list) {
+              const bool apart = a.at.space != b.at.space || a.at.region != b.at.region ||
+                                 a.at.offset_bytes + a.type.size_bytes() <= b.at.offset_bytes ||
+                                 b.at.offset_bytes + b.type.size_bytes() <= a.at.offset_bytes;
+              EXPECT_TRUE(apart) << program.steps[i].label << " and " << program.steps[j].label;
+            }
+          }
+        }
+      }
+    }
+    EXPECT_GT(overlapped, 0);
+  }
 }
 
 }  // namespace

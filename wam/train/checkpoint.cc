@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/hash.h"
+#include "wam/tensor/safetensors_index.h"
 #include "wam/tensor/safetensors_writer.h"
 #include "wam/train/device.h"
 
@@ -108,15 +110,100 @@ void read_moments(const std::filesystem::path& path, StateAccess& states) {
   }
 }
 
-}  // namespace
+// Every tensor of some kinds of states, by name, and who writes it.
+class DealtTensors {
+ public:
+  DealtTensors(const ParamSet& params, std::span<const std::pair<StateKind, const char*>> kinds, int ranks) {
+    for (const auto& [kind, prefix] : kinds) {
+      for (const Param& param : params.params()) {
+        for (const ParamPart& part : param.parts) tensors_.push_back({prefix + part.name, kind, &param, &part, 0});
+      }
+    }
+    std::ranges::sort(tensors_, {}, &Tensor::name);
+    deal(ranks);
+  }
 
-void write_checkpoint(const std::filesystem::path& folder, const StateAccess& states,
-                      const TrainConfig& config, const TrainerState& state,
-                      const std::map<std::string, std::string>& extra) {
-  json files;
-  const std::pair<StateKind, const char*> weights[] = {{StateKind::kWeight, ""}};
-  files[kModel] = hex(write_states(folder / kModel, states, weights).hash);
-  files[kOptimizer] = hex(write_states(folder / kOptimizer, states, kMoments).hash);
+  struct Tensor {
+    std::string name;
+    StateKind kind;
+    const Param* param;
+    const ParamPart* part;
+    int owner;
+    NamedType type() const { return {name, {DType::kF32, part->shape}}; }
+  };
+  const std::vector<Tensor>& all() const { return tensors_; }
+
+ private:
+  // The largest first, each to whoever has least.
+  void deal(int ranks) {
+    std::vector<Tensor*> by_size;
+    for (Tensor& tensor : tensors_) by_size.push_back(&tensor);
+    std::ranges::stable_sort(by_size, std::greater{}, [](const Tensor* t) { return t->part->shape.num_elements(); });
+    std::vector<int64_t> load(static_cast<size_t>(ranks));
+    for (Tensor* tensor : by_size) {
+      const auto least = std::ranges::min_element(load);
+      tensor->owner = static_cast<int>(least - load.begin());
+      *least += tensor->part->shape.num_elements();
+    }
+  }
+
+  std::vector<Tensor> tensors_;
+};
+
+std::string part_name(const std::string& file, int rank, int ranks) {
+  const std::string stem = file.substr(0, file.find('.'));
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, rank + 1, ranks);
+}
+
+// Writes this rank's tensors. Whenever the file asks for the next of them, those of other ranks that
+// come before it by name are given away: all ranks go through the tensors in one order.
+std::string write_part(const std::filesystem::path& folder, const std::string& file, const StateAccess& states,
+                       const DealtTensors& dealt, const Ranks& ranks) {
+  const auto& all = dealt.all();
+  std::vector<NamedType> own;
+  for (const auto& tensor : all) {
+    if (tensor.owner == ranks.rank()) own.push_back(tensor.type());
+  }
+  size_t next = 0;
+  const auto collect = [&](const DealtTensors::Tensor& t) {
+    return states.collect(t.kind, *t.param, *t.part, t.owner, *ranks.world().transport());
+  };
+  const auto produce = [&](const std::string& name) {
+    while (all[next].name != name) collect(all[next++]);
+    return collect(all[next++]);
+  };
+  std::string hash;
+  std::exception_ptr failure;
+  try {
+    const std::string name = part_name(file, ranks.rank(), ranks.size());
+    if (!own.empty()) {
+      hash = name + " " + hex(write_safetensors(folder / name, std::move(own), produce, {{"format", "pt"}}).hash);
+    }
+  } catch (const DataError&) {
+    failure = std::current_exception();  // a full disk here must not leave the others waiting
+  }
+  while (next < all.size()) collect(all[next++]);
+  if (failure) std::rethrow_exception(failure);
+  return hash;
+}
+
+std::string index_text(const std::string& file, const DealtTensors& dealt, int ranks) {
+  SafetensorsIndex index;
+  int64_t bytes = 0;
+  for (const auto& tensor : dealt.all()) {
+    index.weight_map[tensor.name] = part_name(file, tensor.owner, ranks);
+    bytes += tensor.type().type.size_bytes();
+  }
+  return make_safetensors_index(index, bytes);
+}
+
+std::filesystem::path file_or_index(const std::filesystem::path& folder, const std::string& file) {
+  const std::filesystem::path index = folder / (file + ".index.json");
+  return std::filesystem::exists(index) ? index : folder / file;
+}
+
+void write_rest(const std::filesystem::path& folder, const TrainConfig& config, const TrainerState& state,
+                const std::map<std::string, std::string>& extra, json files) {
   files["config.yaml"] = write_text(folder / "config.yaml", to_yaml(config));
   files["config.json"] = write_text(folder / "config.json", model_json(config));
   for (const auto& [name, text] : extra) files[name] = write_text(folder / name, text);
@@ -126,6 +213,48 @@ void write_checkpoint(const std::filesystem::path& folder, const StateAccess& st
                   {"config_hash", state.config_hash},
                   {"files", files}};
   write_file_atomic(folder / kState, j.dump(2) + "\n");
+}
+
+constexpr std::pair<StateKind, const char*> kWeights[] = {{StateKind::kWeight, ""}};
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& folder, const StateAccess& states,
+                      const TrainConfig& config, const TrainerState& state,
+                      const std::map<std::string, std::string>& extra) {
+  json files;
+  files[kModel] = hex(write_states(folder / kModel, states, kWeights).hash);
+  files[kOptimizer] = hex(write_states(folder / kOptimizer, states, kMoments).hash);
+  write_rest(folder, config, state, extra, std::move(files));
+}
+
+void write_checkpoint_together(const std::filesystem::path& folder, const StateAccess& states,
+                               const TrainConfig& config, const TrainerState& state,
+                               const std::map<std::string, std::string>& extra, const Ranks& ranks) {
+  ranks.world().barrier();  // the folder is there
+  json files;
+  const std::pair<const char*, DealtTensors> parts[] = {
+      {kModel, DealtTensors(states.params(), kWeights, ranks.size())},
+      {kOptimizer, DealtTensors(states.params(), kMoments, ranks.size())}};
+  for (const auto& [file, dealt] : parts) {
+    std::string written;
+    ranks.together([&] { written = write_part(folder, file, states, dealt, ranks); });
+    for (const std::string& line : ranks.gather(written)) {
+      if (!line.empty()) files[line.substr(0, line.find(' '))] = line.substr(line.find(' ') + 1);
+    }
+  }
+  ranks.first_alone([&] {
+    for (const auto& [file, dealt] : parts) {
+      const std::string index = std::string(file) + ".index.json";
+      files[index] = write_text(folder / index, index_text(file, dealt, ranks.size()));
+    }
+    write_rest(folder, config, state, extra, std::move(files));
+  });
+}
+
+std::filesystem::path weights_file(const std::filesystem::path& checkpoint) {
+  const std::filesystem::path found = file_or_index(checkpoint, kModel);
+  return std::filesystem::exists(found) ? found : checkpoint;
 }
 
 TrainerState read_trainer_state(const std::filesystem::path& folder) {
@@ -144,9 +273,9 @@ TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& s
     }
     check_hash(folder / name, hash.get<std::string>());
   }
-  load_weights(states.params(), *open_tensor_archive(folder / kModel), {},
+  load_weights(states.params(), *open_tensor_archive(weights_file(folder)), {},
                states.writer(StateKind::kWeight));
-  read_moments(folder / kOptimizer, states);
+  read_moments(file_or_index(folder, kOptimizer), states);
   return state;
 }
 
@@ -162,6 +291,7 @@ std::string resume_hash(const TrainConfig& config) {
   c.dataset.num_workers = c.dataset.prefetch_batches = 0;
   c.disable_passes.clear();
   c.recompute = {};
+  c.sharding = {};
   c.fuse = true;
   c.micro_batch_size = 0;
   return hex(hash64(to_yaml(c)));

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "wam/train/config.h"
+#include "wam/train/ranks.h"
 #include "wam/train/state_access.h"
 
 namespace wam::train {
@@ -25,6 +26,16 @@ struct TrainerState {
 void write_checkpoint(const std::filesystem::path& folder, const StateAccess& states,
                       const TrainConfig& config, const TrainerState& state,
                       const std::map<std::string, std::string>& extra);
+
+// The same by all ranks together, each writing its share of the tensors: the first rank's call makes
+// the rest. Files are then model-0000i-of-0000n.safetensors with model.safetensors.index.json, and so
+// for the optimizer: the public layout for large models, readable by any number of ranks.
+void write_checkpoint_together(const std::filesystem::path& folder, const StateAccess& states,
+                               const TrainConfig& config, const TrainerState& state,
+                               const std::map<std::string, std::string>& extra, const Ranks& ranks);
+
+// Weights of a checkpoint folder, written by one rank or by many; anything else as it is.
+std::filesystem::path weights_file(const std::filesystem::path& checkpoint);
 
 // Checks every hash, then reads weights and moments. Throws DataError naming the file that is cut
 // short, changed or missing.

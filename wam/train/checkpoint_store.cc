@@ -23,6 +23,8 @@ std::optional<int64_t> parse_step(const std::string& name) {
   return step;
 }
 
+std::string step_name(int64_t step) { return fmt::format("{}{:08}", kPrefix, step); }
+
 }  // namespace
 
 CheckpointStore::CheckpointStore(std::filesystem::path run_dir, int64_t keep_last)
@@ -49,11 +51,14 @@ std::optional<CheckpointStore::Entry> CheckpointStore::latest() const {
   return entries.back();
 }
 
+std::filesystem::path CheckpointStore::temporary(int64_t step) const {
+  return folder_ / (std::string(kTemporary) + step_name(step));
+}
+
 CheckpointStore::Entry CheckpointStore::save(
     int64_t step, const std::function<void(const std::filesystem::path&)>& write) {
-  const std::string name = fmt::format("{}{:08}", kPrefix, step);
-  const std::filesystem::path temporary = folder_ / (std::string(kTemporary) + name);
-  const Entry entry{step, folder_ / name};
+  const std::filesystem::path temporary = this->temporary(step);
+  const Entry entry{step, folder_ / step_name(step)};
   std::filesystem::remove_all(temporary);
   std::filesystem::create_directory(temporary);
   try {

@@ -26,6 +26,9 @@ class CheckpointStore {
   // all but the newest `keep_last`. If `write` throws, nothing is left and older checkpoints stay.
   Entry save(int64_t step, const std::function<void(const std::filesystem::path&)>& write);
 
+  // The folder that save() gives to `write`: for ranks that write into it beside the one that saves.
+  std::filesystem::path temporary(int64_t step) const;
+
  private:
   void remove_leftovers() const;
   void prune() const;

@@ -189,6 +189,25 @@ void optimizer_fields(Section& s, OptimizerSection& o) {
 const std::vector<std::string> kOptimizerKeys = {"lr",  "min_lr",       "weight_decay", "beta1",    "beta2",
                                                  "eps", "warmup_ratio", "clip_grad",    "non_finite"};
 
+void sharding_fields(Section& s, ShardingSection& d) {
+  s.field("strategy", d.strategy);
+  if (s.reading()) {
+    choose("sharding.strategy", d.strategy, {"none", "optimizer", "gradients", "full", "hybrid"});
+  }
+  s.field("shard_size", d.shard_size);
+  s.field("reshard_after_forward", d.reshard_after_forward);
+  s.field("prefetch", d.prefetch);
+  int wire = d.reduce_dtype == DType::kBF16 ? 1 : 0;
+  s.choice("reduce_dtype", wire, {"f32", "bf16"});
+  d.reduce_dtype = wire == 1 ? DType::kBF16 : DType::kF32;
+  s.field("bucket_bytes", d.bucket_bytes);
+  s.field("silence_seconds", d.silence_seconds);
+  s.field("hang_seconds", d.hang_seconds);
+}
+const std::vector<std::string> kShardingKeys = {"strategy",     "shard_size",   "reshard_after_forward",
+                                                "prefetch",     "reduce_dtype", "bucket_bytes",
+                                                "silence_seconds", "hang_seconds"};
+
 void type_field(Section& s, const std::string& key, DType& value) {
   int index = value == DType::kBF16 ? 1 : 0;
   s.choice(key, index, {"f32", "bf16"});
@@ -245,7 +264,7 @@ const std::vector<std::string> kRootKeys = {
     "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
     "log_every",      "model",            "vae",            "text_encoder",   "clip",
-    "dataset",        "optimizer"};
+    "dataset",        "optimizer",        "sharding"};
 
 template <typename T, typename F>
 void read_section(const YamlFields& root, const std::string& key, const std::vector<std::string>& keys,
@@ -328,6 +347,9 @@ void check_run(const TrainConfig& c) {
                 {"validation_samples", c.validation_samples, 1, kMaxCount},
                 {"log_every", c.log_every, 1, kAny},
                 {"dataset.validation_last", c.dataset.validation_last, 0, kAny},
+                {"sharding.shard_size", c.sharding.shard_size, 0, 1 << 16},
+                {"sharding.prefetch", c.sharding.prefetch, 0, kMaxLayers},
+                {"sharding.bucket_bytes", c.sharding.bucket_bytes, 1 << 10, int64_t{1} << 32},
                 {"dataset.num_workers", c.dataset.num_workers, 1, kMaxLayers},
                 {"dataset.prefetch_batches", c.dataset.prefetch_batches, 1, kMaxLayers}});
   if (c.global_batch_size % c.micro_batch_size != 0) {
@@ -368,6 +390,11 @@ void check_numbers(const TrainConfig& c) {
   demand(o.adamw.eps > 0, "eps", o.adamw.eps, "> 0");
   demand(o.warmup_ratio >= 0 && o.warmup_ratio <= 1, "warmup_ratio", o.warmup_ratio, "0 to 1");
   demand(o.clip_grad >= 0, "clip_grad", o.clip_grad, ">= 0 (0: no clipping)");
+  if (!(c.sharding.silence_seconds >= 1) || !(c.sharding.hang_seconds >= c.sharding.silence_seconds)) {
+    fail("sharding.silence_seconds, sharding.hang_seconds", "value is out of range",
+         fmt::format("{}, {}", c.sharding.silence_seconds, c.sharding.hang_seconds),
+         "at least 1 s, and no hang shorter than a silence", "Leave them out: 30 and 1800.");
+  }
   if (c.dataset.validation_fraction < 0 || c.dataset.validation_fraction >= 1) {
     fail("dataset.validation_fraction", "value is out of range",
          fmt::format("{}", c.dataset.validation_fraction), "0 <= fraction < 1");
@@ -435,6 +462,7 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "clip", kClipKeys, config.clip, clip_fields);
   read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
+  read_section(fields, "sharding", kShardingKeys, config.sharding, sharding_fields);
   check_run(config);
   check_types(config);
   check_withheld(config);
@@ -460,7 +488,8 @@ std::string to_yaml(const TrainConfig& config) {
          write_section("text_encoder", c.text_encoder, text_fields) +
          write_section("clip", c.clip, clip_fields) +
          write_section("dataset", c.dataset, dataset_fields) +
-         write_section("optimizer", c.optimizer, optimizer_fields);
+         write_section("optimizer", c.optimizer, optimizer_fields) +
+         write_section("sharding", c.sharding, sharding_fields);
 }
 
 }  // namespace wam::train

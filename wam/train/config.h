@@ -62,6 +62,17 @@ struct OptimizerSection {
   std::string non_finite = "skip";  // or stop
 };
 
+// How the ranks of a run share its states (train/sharding.h).
+struct ShardingSection {
+  std::string strategy = "none";  // none, optimizer, gradients, full, hybrid
+  int64_t shard_size = 0;         // ranks among which states are divided; 0: all
+  bool reshard_after_forward = true;
+  int64_t prefetch = 1;
+  DType reduce_dtype = DType::kF32;
+  int64_t bucket_bytes = int64_t{4} << 20;
+  double silence_seconds = 30, hang_seconds = 1800;  // of the watchdog
+};
+
 struct TrainConfig {
   std::string run_dir = "runs/train";
   uint64_t seed = 42;
@@ -84,6 +95,7 @@ struct TrainConfig {
   ClipSection clip;
   DatasetSection dataset;
   OptimizerSection optimizer;
+  ShardingSection sharding;
   RecomputeOptions recompute;
   bool fuse = true;
   std::vector<std::string> disable_passes;
@@ -91,7 +103,11 @@ struct TrainConfig {
   int64_t validate_every = 200, validation_samples = 8;
   int64_t log_every = 1;
 
-  int64_t accumulate() const { return global_batch_size / micro_batch_size; }
+  // No keys: this process's place in the run, known when it starts.
+  int64_t rank = 0, ranks = 1;
+
+  // Micro-batches of a step on each rank.
+  int64_t accumulate() const { return global_batch_size / (micro_batch_size * ranks); }
 };
 
 // What a run may withhold, to show what the others gain by it: the clean frames before a block; the

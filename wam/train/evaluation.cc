@@ -23,7 +23,7 @@ class Evaluator {
  public:
   explicit Evaluator(const EvalOptions& options) : options_(options) {
     const std::filesystem::path folder = options.checkpoint;
-    if (!std::filesystem::exists(folder / "model.safetensors")) {
+    if (weights_file(folder) == folder) {
       throw DataError({.where = folder.string(),
                        .what = "is no checkpoint: it holds no model.safetensors",
                        .remedy = "Name a folder under the run's checkpoints/."});
@@ -95,7 +95,7 @@ class Evaluator {
     if (options_.untrained) {
       initialise_weights(programs_->params(), config_.seed, states.writer(StateKind::kWeight));
     } else {
-      load_weights(programs_->params(), *open_tensor_archive(folder / "model.safetensors"), {},
+      load_weights(programs_->params(), *open_tensor_archive(weights_file(folder)), {},
                    states.writer(StateKind::kWeight));
     }
   }

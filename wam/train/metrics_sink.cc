@@ -31,6 +31,11 @@ void MetricsSink::log_step(const StepMetrics& m) {
                                  {"samples_per_second", m.samples_per_second},
                                  {"wait_share", m.wait_share},
                                  {"skipped", m.skipped ? 1.0 : 0.0}});
+  if (m.slowest_rank >= 0) {
+    scalars.insert(scalars.end(), {{"slowest_rank", static_cast<double>(m.slowest_rank)},
+                                   {"slowest_seconds", m.slowest_seconds},
+                                   {"collective_share", m.collective_share}});
+  }
   log_.write(record_of(m.step, "train", scalars));
   events_.add_scalars(m.step, with_prefix("train/", scalars));
 }

@@ -11,6 +11,7 @@
 #include "wam/passes/common_subexpressions.h"
 #include "wam/passes/dead_code.h"
 #include "wam/train/device.h"
+#include "wam/train/ranks.h"
 
 namespace wam::train {
 namespace {
@@ -171,6 +172,7 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
   o.shape.timesteps = timestep_layout(config.noise);
   o.shape.clean_context = !withholds(config, kCleanContext);
   o.accumulate = config.accumulate();
+  o.sharding = sharding_of(config);
   o.dtype = config.dtype;
   o.gradient_dtype = config.gradient_dtype;
   o.fuse = config.fuse;

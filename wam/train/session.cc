@@ -61,7 +61,8 @@ void set_threads(int64_t threads) {
   if (threads > 0) omp_set_num_threads(static_cast<int>(threads));
 }
 
-std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats) {
+std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats,
+                                      const Ranks* ranks) {
   set_threads(config.threads);
   auto s = std::make_unique<Session>();
   s->config = config;
@@ -75,11 +76,17 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
   // A machine's free memory says little of what it can give; a card's is all there is.
   if (is_cuda(config.device) || fits_device(config.recompute)) {
     site.limit = limit_of(*s->device, is_cuda(config.device));
+    // All ranks must make the same plan.
+    if (ranks != nullptr) {
+      site.limit->bytes = static_cast<int64_t>(ranks->smallest(static_cast<double>(site.limit->bytes)));
+    }
   }
   s->plan = plan_run(config, site);
   s->memory = s->device->allocate(s->plan.memory);
   s->encoder_memory = s->encoder_device ? s->encoder_device->allocate(s->plan.encoder_memory) : s->memory;
-  s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory, config.dtype);
+  s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory, config.dtype,
+                                            sharding_of(config));
+  if (ranks != nullptr) s->groups = ranks->groups(config);
   s->vae = vae_config(config.vae);
   load_encoder_weights(config, s->plan.encoders, *s->encoder_memory);
   load_encoders(*s);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "wam/train/encoders.h"
+#include "wam/train/ranks.h"
 #include "wam/train/run_data.h"
 #include "wam/train/run_plan.h"
 #include "wam/train/state_access.h"
@@ -19,7 +20,8 @@ struct Session {
   std::shared_ptr<Memory> memory, encoder_memory;  // the same unless the encoders are apart
   std::unique_ptr<Encoders> encoders;
   std::unique_ptr<StateAccess> states;
-  ExecOptions exec() const { return {.mode = config.exec}; }
+  std::shared_ptr<const dist::Groups> groups;  // null in a world of one
+  ExecOptions exec() const { return {.mode = config.exec, .groups = groups}; }
   // Encodes a micro-batch for `step`: what the encoders make of pictures stays on the device where
   // they share it.
   Encoded encode_for(Executor& step, const data::Batch& batch);
@@ -29,7 +31,9 @@ struct Session {
 
 // Opens data, plans, allocates, loads frozen weights, measures latent statistics if the config asks
 // for it (`latent_stats_json`: what an earlier run measured; empty: measure now).
-std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats_json);
+// With several ranks all of them open theirs together, each with its own config (Ranks::place).
+std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats_json,
+                                      const Ranks* ranks = nullptr);
 
 // mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are used.
 std::string latent_stats_json(const Session& session);

@@ -8,11 +8,13 @@
 
 #include "wam/base/error.h"
 #include "wam/base/files.h"
+#include "wam/base/hash.h"
 #include "wam/base/log.h"
 #include "wam/data/loader.h"
 #include "wam/train/checkpoint.h"
 #include "wam/train/checkpoint_store.h"
 #include "wam/train/metrics_sink.h"
+#include "wam/train/ranks.h"
 #include "wam/train/run_folder.h"
 #include "wam/train/schedule.h"
 #include "wam/train/session.h"
@@ -55,27 +57,33 @@ std::string duration_text(double seconds) {
 class Trainer::Impl {
  public:
   Impl(TrainConfig config, TrainOptions options)
-      : config_(std::move(config)),
-        options_(std::move(options)),
-        folder_(config_, options_.resume),
-        store_(folder_.path(), config_.keep_last) {
-    const auto checkpoint = options_.resume ? store_.latest() : std::nullopt;
+      : options_(std::move(options)), ranks_(options_.world), config_(ranks_.place(config)) {
+    demand_one_run(config);
+    if (!ranks_.is_first()) options_.quiet = true;
+    ranks_.first_alone([&] {
+      folder_ = std::make_unique<RunFolder>(config_, options_.resume);
+      store_.emplace(folder_->path(), config_.keep_last);
+    });
+    if (!store_) store_.emplace(config_.run_dir, config_.keep_last);
+    const auto checkpoint = options_.resume ? store_->latest() : std::nullopt;
+    ranks_.demand_equal("checkpoint to resume", checkpoint ? checkpoint->path.string() : "none");
     std::string latents;
     if (checkpoint && std::filesystem::exists(checkpoint->path / "latents.json")) {
       latents = read_text_file(checkpoint->path / "latents.json");
     }
     if (options_.resume && !checkpoint) log_warn("nothing to resume in " + config_.run_dir + ": starting anew");
     if (checkpoint) refuse_other_run(checkpoint->path);
-    session_ = open_session(config_, latents);
-    folder_.describe(config_, options_.command_line, session_->data.metadata_json, describe(session_->plan));
+    session_ = open_session(config_, latents, &ranks_);
+    ranks_.demand_equal("dataset", hex64(hash64(session_->data.metadata_json + session_->data.train->report().text())));
+    if (folder_) folder_->describe(config_, options_.command_line, session_->data.metadata_json, describe(session_->plan));
     load_executors();
-    initialise(checkpoint);
+    ranks_.together([&] { initialise(checkpoint); });
     schedule_ = {.lr = config_.optimizer.lr,
                  .min_lr = config_.optimizer.min_lr,
                  .warmup_steps = static_cast<int64_t>(
                      std::ceil(config_.optimizer.warmup_ratio * static_cast<double>(config_.steps))),
                  .total_steps = config_.steps};
-    sink_ = std::make_unique<MetricsSink>(folder_.path(), step_);
+    if (folder_) sink_ = std::make_unique<MetricsSink>(folder_->path(), step_);
     if (session_->data.validation) {
       validation_ = std::make_unique<Validation>(*session_);
     }
@@ -96,16 +104,23 @@ class Trainer::Impl {
       result.last = metrics;
       report(metrics, first_step);
       if (validation_ && due(config_.validate_every)) result.last_validation_loss = validate();
-      result.interrupted = SignalGuard::requested();
+      result.interrupted = interrupted_;
       if (due(config_.save_every) || step_ == config_.steps || result.interrupted) save(metrics.loss);
     }
     if (!options_.quiet) std::fputs("\n", stdout);
     result.steps_done = step_;
-    if (const auto newest = store_.latest()) result.checkpoint = newest->path.string();
+    if (const auto newest = store_->latest()) result.checkpoint = newest->path.string();
     return result;
   }
 
  private:
+  // Before anything is done together: the config as given, and who reads it.
+  void demand_one_run(const TrainConfig& config) const {
+    ranks_.demand_equal("version", version_text());
+    ranks_.demand_equal("configuration", hex64(hash64(to_yaml(config))));
+    ranks_.demand_equal("command line", fmt::format("resume {} init_from {}", options_.resume, options_.init_from));
+  }
+
   bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
 
   void refuse_other_run(const std::filesystem::path& checkpoint) const {
@@ -137,8 +152,7 @@ class Trainer::Impl {
       initialise_weights(states.params(), config_.seed, states.writer(StateKind::kWeight));
       return;
     }
-    std::filesystem::path path = source;
-    if (std::filesystem::exists(path / "model.safetensors")) path /= "model.safetensors";
+    const std::filesystem::path path = weights_file(source);
     const LoadOptions options{.prefixes = {"", "action_head.model."},
                               .may_be_missing = base_checkpoint_gaps(),
                               .seed = config_.seed};
@@ -153,7 +167,8 @@ class Trainer::Impl {
     if (config_.fix_draw) source = std::make_shared<FixedSource>(source);
     loader_ = std::make_unique<data::Loader>(
         data::LoaderOptions{.first_step = step_,
-                            .samples_per_step = config_.global_batch_size,
+                            .first_index = config_.rank * samples_here(),
+                            .samples_per_step = samples_here(),
                             .micro_batch_size = config_.micro_batch_size,
                             .num_workers = config_.dataset.num_workers,
                             .prefetch_batches = config_.dataset.prefetch_batches},
@@ -164,7 +179,8 @@ class Trainer::Impl {
   // the first number is waited for, and with it, where nothing else comes between, the inputs of the
   // next step's first micro-batch: the device does not wait for the host.
   StepMetrics train_step() {
-    const double start = now(), waited = loader_->wait_seconds();
+    const double start = now(), waited = loader_->wait_seconds(), talked = collective_seconds();
+    ranks_.enter("forward and backward", step_ + 1);
     std::vector<std::vector<data::SampleId>> ids;
     for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
       if (!ready_) prepare(step_, micro);
@@ -175,6 +191,7 @@ class Trainer::Impl {
     // Skipped steps do not count as updates of the moments: t follows the updates made.
     optimizer_->write("schedule", adamw_schedule(m.lr, config_.optimizer.weight_decay,
                                                  config_.optimizer.adamw, step_ + 1));
+    ranks_.enter("optimizer", step_ + 1);
     optimizer_->run();
     for (const char* name : {kNorm, kScalars}) optimizer_->fetch(name);
     const bool validates = validation_ && (step_ + 1) % std::max<int64_t>(1, config_.validate_every) == 0 &&
@@ -183,10 +200,14 @@ class Trainer::Impl {
     collect(m, ids);
     ++step_;
     const double seconds = now() - start;
+    if (!ranks_.is_alone()) compare_ranks(m, seconds, collective_seconds() - talked);
     m.samples_per_second = static_cast<double>(config_.global_batch_size) / seconds;
     m.wait_share = (loader_->wait_seconds() - waited) / seconds;
     return m;
   }
+
+  // This rank's part of the global batch.
+  int64_t samples_here() const { return config_.global_batch_size / config_.ranks; }
 
   Executor& executor_of(int64_t micro) { return micro == 0 ? *first_ : *add_; }
 
@@ -195,7 +216,7 @@ class Trainer::Impl {
     const data::Batch batch = loader_->next();
     Executor& executor = executor_of(micro);
     const Encoded encoded = session_->encode_for(executor, batch);
-    const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step, micro * config_.micro_batch_size};
+    const DrawPlace place{config_.seed, config_.fix_draw ? 0 : step, batch.first_index};
     make_step_inputs(config_, session_->plan.model, batch, encoded, place).write_to(executor);
     ready_ = batch.ids;
   }
@@ -208,24 +229,66 @@ class Trainer::Impl {
 
   // Waits for the step's numbers.
   void collect(StepMetrics& m, const std::vector<std::vector<data::SampleId>>& ids) {
-    const double share = 1.0 / static_cast<double>(config_.accumulate());
+    const double share = 1.0 / static_cast<double>(config_.accumulate() * config_.ranks);
     std::string suspects;
+    std::vector<double> own;  // three losses a micro-batch, and whether this rank was asked to stop
     for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
-      double losses[3];
-      for (size_t i = 0; i < 3; ++i) losses[i] = executor_of(micro).fetched(kLosses[i]).as<float>()[0];
-      m.loss += share * losses[0];
-      m.dynamics_loss += share * losses[1];
-      m.action_loss += share * losses[2];
-      if (!std::isfinite(losses[0])) suspects += samples_text(ids[static_cast<size_t>(micro)], !suspects.empty());
+      for (const char* name : kLosses) own.push_back(executor_of(micro).fetched(name).as<float>()[0]);
+      if (!std::isfinite(own[own.size() - 3])) {
+        suspects += samples_text(ids[static_cast<size_t>(micro)], !suspects.empty());
+      }
+    }
+    own.push_back(SignalGuard::requested() ? 1 : 0);
+    const std::vector<double> all = ranks_.gather(own);
+    for (size_t i = 0; i < all.size();) {
+      for (int64_t micro = 0; micro < config_.accumulate(); ++micro, i += 3) {
+        m.loss += share * all[i];
+        m.dynamics_loss += share * all[i + 1];
+        m.action_loss += share * all[i + 2];
+      }
+      interrupted_ = interrupted_ || all[i++] != 0;
     }
     m.grad_norm = std::sqrt(optimizer_->fetched(kNorm).as<float>()[0]);
     m.skipped = optimizer_->fetched(kScalars).as<float>()[kAdamwSkip] != 0;
     if (!m.skipped) return;
-    const bool all = suspects.empty();
+    const bool gradient_alone = std::isfinite(m.loss);
     for (const auto& micro : ids) {
-      if (all) suspects += samples_text(micro, !suspects.empty());
+      if (gradient_alone) suspects += samples_text(micro, !suspects.empty());
     }
-    on_non_finite(m, suspects, all);
+    on_non_finite(m, of_all_ranks(suspects), gradient_alone);
+  }
+
+  // "rank 2: episode 7 row 31; rank 3: ..." of the ranks that have something to say.
+  std::string of_all_ranks(const std::string& samples) const {
+    if (ranks_.is_alone()) return samples;
+    std::string text;
+    const std::vector<std::string> all = ranks_.gather(samples);
+    for (size_t r = 0; r < all.size(); ++r) {
+      if (!all[r].empty()) text += fmt::format("{}rank {}: {}", text.empty() ? "" : "; ", r, all[r]);
+    }
+    return text;
+  }
+
+  double collective_seconds() const {
+    if (!session_->groups) return 0;
+    double seconds = 0;
+    for (const dist::Axis axis : {dist::Axis::kWorld, dist::Axis::kShard, dist::Axis::kReplica}) {
+      seconds += session_->groups->on(axis).stats().seconds;
+    }
+    return seconds;
+  }
+
+  // Ranks that are slow themselves, not by waiting for others, are what holds a run up.
+  void compare_ranks(StepMetrics& m, double seconds, double in_collectives) const {
+    const double own[] = {seconds - in_collectives, in_collectives / seconds};
+    const std::vector<double> all = ranks_.gather(own);
+    for (size_t r = 0; 2 * r < all.size(); ++r) {
+      if (all[2 * r] > m.slowest_seconds) {
+        m.slowest_seconds = all[2 * r];
+        m.slowest_rank = static_cast<int>(r);
+      }
+      m.collective_share = std::max(m.collective_share, all[2 * r + 1]);
+    }
   }
 
   static std::string samples_text(const std::vector<data::SampleId>& ids, bool more) {
@@ -249,8 +312,9 @@ class Trainer::Impl {
   }
 
   double validate() {
+    ranks_.enter("validation", step_);
     const StepMetrics v = validation_->run();
-    sink_->log_validation(step_, v);
+    if (sink_) sink_->log_validation(step_, v);
     if (!options_.quiet) {
       fmt::print("\nvalidation at step {}: loss {:.5f} (video {:.5f}, action {:.5f})\n", step_, v.loss,
                  v.dynamics_loss, v.action_loss);
@@ -260,7 +324,7 @@ class Trainer::Impl {
 
   void report(const StepMetrics& m, int64_t first_step) {
     if (step_ % config_.log_every != 0 && step_ != config_.steps) return;
-    sink_->log_step(m);
+    if (sink_) sink_->log_step(m);
     if (options_.quiet) return;
     const double per_step = (now() - started_) / static_cast<double>(step_ - first_step);
     fmt::print("\rstep {}/{}  loss {:.5f}  video {:.5f}  action {:.5f}  |g| {:.3f}  lr {:.2e}  {:.2f} samples/s"
@@ -272,19 +336,34 @@ class Trainer::Impl {
   }
 
   void save(double loss) {
+    ranks_.enter("checkpoint", step_);
     const TrainerState state{step_, loss, version_text(), resume_hash(config_)};
     std::map<std::string, std::string> extra = {{"metadata.json", session_->data.metadata_json}};
     const std::string latents = latent_stats_json(*session_);
     if (!latents.empty()) extra["latents.json"] = latents;
-    store_.save(step_, [&](const std::filesystem::path& path) {
-      write_checkpoint(path, *session_->states, config_, state, extra);
-    });
+    if (ranks_.is_alone()) {
+      store_->save(step_, [&](const std::filesystem::path& path) {
+        write_checkpoint(path, *session_->states, config_, state, extra);
+      });
+      return;
+    }
+    // The first rank makes the folder and gives it its name once all have written their part.
+    const auto write = [&](const std::filesystem::path& path) {
+      write_checkpoint_together(path, *session_->states, config_, state, extra, ranks_);
+    };
+    if (ranks_.is_first()) {
+      store_->save(step_, write);
+    } else {
+      write(store_->temporary(step_));
+    }
+    ranks_.world().barrier();
   }
 
-  TrainConfig config_;
   TrainOptions options_;
-  RunFolder folder_;
-  CheckpointStore store_;
+  Ranks ranks_;
+  TrainConfig config_;
+  std::unique_ptr<RunFolder> folder_;  // null on other ranks than the first
+  std::optional<CheckpointStore> store_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Executor> first_, add_, optimizer_;
   std::unique_ptr<data::Loader> loader_;
@@ -293,6 +372,7 @@ class Trainer::Impl {
   LearningRate schedule_;
   std::optional<std::vector<data::SampleId>> ready_;  // samples of the micro-batch that lies in the inputs
   int64_t step_ = 0;
+  bool interrupted_ = false;
   double started_ = 0;
 };
 

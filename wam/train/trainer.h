@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "wam/dist/world.h"
 #include "wam/train/config.h"
 
 namespace wam::train {
@@ -15,6 +16,7 @@ struct TrainOptions {
   std::string init_from;       // weights only, from a checkpoint folder or file
   std::string command_line;    // stored with the run
   bool quiet = false;          // no live line
+  std::shared_ptr<dist::World> world = nullptr;  // the run's ranks; null: this process alone
 };
 
 // Numbers of one optimizer step.
@@ -23,6 +25,10 @@ struct StepMetrics {
   double loss = 0, dynamics_loss = 0, action_loss = 0, grad_norm = 0, lr = 0;
   double samples_per_second = 0, wait_share = 0;
   bool skipped = false;  // non-finite: weights unchanged
+  // With several ranks: the slowest one's seconds up to the first wait for others and its number, and
+  // the largest share of the step that a rank spent in collectives.
+  int slowest_rank = -1;
+  double slowest_seconds = 0, collective_share = 0;
 };
 
 struct TrainResult {

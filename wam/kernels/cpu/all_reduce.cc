@@ -1,14 +1,14 @@
-#include "wam/kernels/cpu/collective.h"
+#include "wam/kernels/collective.h"
+#include "wam/kernels/cpu/support.h"
 
 namespace wam {
 namespace {
 
 std::unique_ptr<Kernel> create(const KernelSignature& s) {
   const int64_t count = s.outputs[0].shape.num_elements(), bytes = s.outputs[0].size_bytes();
-  return cpu::make_kernel([count, bytes, group = cpu::GroupOf(s),
-                           reduction = cpu::reduction_of(s)](const KernelIo& io) {
-    if (group.is_single()) return cpu::copy_bytes(io, bytes);
-    group(io).all_reduce(io.inputs[0], io.outputs[0], count, reduction, nullptr);
+  return cpu::make_kernel([=, group = GroupOf(s), reduction = reduction_of(s)](const KernelIo& io) {
+    if (group.is_absent(io)) return cpu::copy_bytes(io, bytes);
+    group(io).all_reduce(io.inputs[0], io.outputs[0], count, reduction, io.stream);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -75,6 +76,12 @@ void parallel_items(int64_t count, const F& f) {
 // A grain that makes a chunk cost about 16k element operations.
 inline int64_t row_grain(int64_t row_size) {
   return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row_size));
+}
+
+// Input 0 to output 0, which may be the same.
+inline void copy_bytes(const KernelIo& io, int64_t bytes) {
+  if (io.inputs[0] == io.outputs[0]) return;
+  std::memcpy(io.outputs[0], io.inputs[0], static_cast<size_t>(bytes));
 }
 
 // Sum in a fixed order that vectorises: 16 strided partial sums, then a tree over them.

@@ -30,6 +30,14 @@ inline cudaStream_t stream_of(const KernelIo& io) { return static_cast<cudaStrea
 void check(cudaError_t status, const char* what);
 void check_launch(const char* kernel);
 
+// Input 0 to output 0, which may be the same.
+inline void copy_bytes(const KernelIo& io, int64_t bytes) {
+  if (io.inputs[0] == io.outputs[0] || bytes == 0) return;
+  check(cudaMemcpyAsync(io.outputs[0], io.inputs[0], static_cast<size_t>(bytes),
+                        cudaMemcpyDeviceToDevice, stream_of(io)),
+        "copy");
+}
+
 // GPU kernels compute in f32 and bf16; InternalError for another type.
 void check_float(DType dtype);
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
