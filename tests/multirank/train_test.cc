@@ -148,7 +148,9 @@ TEST(TrainRanks, RanksThatDisagreeAreNamed) {
                                  {"OMP_NUM_THREADS", "1"}}));
   }
   for (const Process& rank : ranks) {
-    EXPECT_EQ(rank.wait(30), 2) << rank.err();
+    // Each finds out for itself, or hears first that the other one has ended for that reason.
+    const int code = rank.wait(30);
+    EXPECT_TRUE(code == 2 || code == 5) << code << "\n" << rank.err();
     EXPECT_NE(rank.err().find("the ranks disagree on the configuration"), std::string::npos)
         << rank.err();
   }

@@ -268,7 +268,7 @@ class Watchdog::Impl {
     std::string line = fmt::format(
         "wam: {}. This is rank {} of {}; the newest checkpoint is good: "
         "start again with --resume.\n",
-        verdict, rank_, size_);
+        verdict.substr(0, verdict.find_last_not_of('.') + 1), rank_, size_);
     for (char& c : line) {
       if (static_cast<unsigned char>(c) < 0x20 && c != '\n') c = ' ';
     }
