@@ -2,12 +2,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "wam/base/error.h"
-#include "wam/base/strings.h"
 #include "wam/cli/commands.h"
-#include "wam/train/bench.h"
 #include "wam/train/config.h"
+#include "wam/train/device.h"
 #include "wam/train/layouts.h"
+#include "wam/train/micro_batches.h"
 #include "wam/train/run_plan.h"
 
 namespace wam::cli {
@@ -22,24 +21,21 @@ struct PlanArgs {
   bool largest = false;
 };
 
-// What is left of a card's memory beside the driver's own, as cudaMemGetInfo says on an empty card.
-struct Card {
-  const char* name;
-  int64_t free_bytes;
-};
-constexpr Card kCards[] = {{"h200", train::kH200Bytes}, {"h100", int64_t{84'000'000'000}}};
-
-train::MemoryLimit limit_of_card(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Card& card : kCards) {
-    if (name == card.name) return {card.free_bytes - train::kDeviceReserve, name};
-    names.emplace_back(card.name);
+// The run as it is, and beside it the same steps in other micro-batches.
+void plan_on_card(const PlanArgs& args) {
+  const train::Card& card = train::find_card("wam plan --gpu", args.gpu);
+  train::TrainConfig config = train::load_config(args.config, args.overrides);
+  if (!train::is_cuda(config.device)) {
+    // Read again: the types that a GPU computes in are another default.
+    std::vector<std::string> overrides = args.overrides;
+    overrides.emplace_back("device=cuda");
+    config = train::load_config(args.config, overrides);
   }
-  throw ConfigError({.where = "--gpu",
-                     .what = "unknown card",
-                     .got = "'" + name + "'",
-                     .expected = "one of " + join(names, ", "),
-                     .remedy = name_hint(name, names) + "Name the card the run is to fit."});
+  const train::MemoryLimit limit{card.free_bytes - train::kDeviceReserve, card.name};
+  const std::vector<train::MicroBatchChoice> choices = train::compare_micro_batches(config, card);
+  fmt::print("{}", train::describe(choices, card));
+  fmt::print("\nwith micro_batch_size: {}\n{}", config.micro_batch_size,
+             train::describe(train::plan_run(config, {.limit = limit})));
 }
 
 void run_plan(const PlanArgs& args) {
@@ -50,10 +46,8 @@ void run_plan(const PlanArgs& args) {
     fmt::print("{}", train::describe(train::compare_layouts(config, cluster, args.largest), cluster));
     return;
   }
-  train::PlanSite site;
-  if (!args.gpu.empty()) site.limit = limit_of_card(args.gpu);
-  const train::RunPlan plan = train::plan_run(config, site);
-  fmt::print("{}", train::describe(plan));
+  if (!args.gpu.empty()) return plan_on_card(args);
+  fmt::print("{}", train::describe(train::plan_run(config)));
 }
 
 }  // namespace
@@ -62,7 +56,7 @@ void add_plan(CLI::App& app, int&) {
   auto args = std::make_shared<PlanArgs>();
   CLI::App* command = app.add_subcommand("plan", "Print memory by category and FLOPs of a run");
   command->add_option("config", args->config, "YAML file")->required();
-  command->add_option("--gpu", args->gpu, "h200 or h100: must fit its memory; recompute: auto fills it");
+  command->add_option("--gpu", args->gpu, "h200 or h100: must fit its memory; memory and time of each micro-batch size");
   command->add_option("overrides", args->overrides, "key=value");
   command->add_option("--ranks", args->cluster.ranks, "compare the strategies for so many ranks");
   command->add_option("--nodes", args->cluster.nodes, "on so many machines");

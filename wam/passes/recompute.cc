@@ -79,23 +79,7 @@ class Selection {
 
   const std::set<ValueId>& dropped() const { return dropped_; }
 
-  // Per block, everything but what later blocks read; of a node's outputs that cross, those that
-  // follow cheaply from another are dropped too.
-  void drop_full() {
-    std::set<ValueId> crossing;
-    for (const NodeId id : graph_.order()) {
-      const Node& node = graph_.node(id);
-      if (node.phase != Phase::kForward) continue;
-      for (const ValueId input : node.inputs) {
-        const ValueId base = base_of(graph_, input);
-        if (is_forward(graph_, base) && block_of(base) != node.block) crossing.insert(base);
-      }
-    }
-    for (const ValueId id : candidates_) {
-      if (block_of(id) < 0 || pinned_.contains(id)) continue;
-      if (!crossing.contains(id) || follows_from_sibling(id, crossing)) dropped_.insert(id);
-    }
-  }
+  void drop_full() { dropped_ = droppable(); }
 
   void drop_listed() {
     std::set<std::string> names;
@@ -119,8 +103,9 @@ class Selection {
   // Groups of like values over blocks, cheapest seconds per byte first; the last group is dropped
   // block by block, from the first block on: its values are kept longest.
   void drop_to_budget() {
+    const std::set<ValueId> allowed = droppable();
     while (kept_bytes() > options_.budget_bytes) {
-      const std::vector<ValueId> group = cheapest_group();
+      const std::vector<ValueId> group = cheapest_group(allowed);
       if (group.empty()) break;
       for (const ValueId id : group) {
         dropped_.insert(id);
@@ -137,6 +122,26 @@ class Selection {
   }
 
  private:
+  // Per block, everything but what later blocks read; of a node's outputs that cross, those that
+  // follow cheaply from another may go too. What crosses stays whatever the policy: without it a
+  // block could only be computed again from the one before, and all of them would be alive at once.
+  std::set<ValueId> droppable() const {
+    std::set<ValueId> crossing, result;
+    for (const NodeId id : graph_.order()) {
+      const Node& node = graph_.node(id);
+      if (node.phase != Phase::kForward) continue;
+      for (const ValueId input : node.inputs) {
+        const ValueId base = base_of(graph_, input);
+        if (is_forward(graph_, base) && block_of(base) != node.block) crossing.insert(base);
+      }
+    }
+    for (const ValueId id : candidates_) {
+      if (block_of(id) < 0 || pinned_.contains(id)) continue;
+      if (!crossing.contains(id) || follows_from_sibling(id, crossing)) result.insert(id);
+    }
+    return result;
+  }
+
   int block_of(ValueId id) const { return graph_.node(graph_.value(id).producer).block; }
 
   bool follows_from_sibling(ValueId id, const std::set<ValueId>& crossing) const {
@@ -174,10 +179,10 @@ class Selection {
     });
   }
 
-  std::vector<ValueId> cheapest_group() const {
+  std::vector<ValueId> cheapest_group(const std::set<ValueId>& allowed) const {
     std::map<std::string, std::vector<ValueId>> groups;
     for (const ValueId id : candidates_) {
-      if (block_of(id) >= 0 && !dropped_.contains(id) && !pinned_.contains(id)) {
+      if (allowed.contains(id) && !dropped_.contains(id)) {
         groups[name_of(graph_, id)].push_back(id);
       }
     }

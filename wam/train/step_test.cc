@@ -282,6 +282,23 @@ TEST(Fit, RecomputesNoMoreThanItMust) {
   EXPECT_GT(step.recompute.recomputed_flops, 0);
 }
 
+// What a budget allows is about what the arena holds, and more of it is never worse: no value is
+// dropped that only a chain through all blocks could bring back.
+TEST(Fit, ArenaFollowsTheBudget) {
+  StepOptions options = full_step(16);
+  options.recompute.policy = RecomputePolicy::kBudget;
+  double again = 1e300;
+  for (const int64_t budget : {10, 30, 50, 70}) {
+    options.recompute.budget_bytes = budget * 1'000'000'000;
+    const StepPrograms step = build_step(options, cuda_target());
+    EXPECT_LE(step.recompute.kept_bytes_after, options.recompute.budget_bytes);
+    // Beside what is kept: one block's values, and its gradients.
+    EXPECT_LT(step.first.arena.peak, options.recompute.budget_bytes + 4'000'000'000) << budget;
+    EXPECT_LT(step.recompute.recomputed_flops, again) << budget;
+    again = step.recompute.recomputed_flops;
+  }
+}
+
 TEST(Fit, SaysWhatWouldFit) {
   constexpr int64_t kCard = 149'000'000'000;
   const StepOptions options = full_step(32);
