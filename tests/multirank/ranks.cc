@@ -10,6 +10,7 @@
 #include "wam/base/philox.h"
 #include "wam/dist/loopback.h"
 #include "wam/models/weights.h"
+#include "wam/ops/op_list.h"
 #include "wam/train/schedule.h"
 
 namespace wam::multirank {
@@ -48,6 +49,7 @@ class Rank {
     first_ = device_->load(programs_.first, memory_, exec);
     if (programs_.add) add_ = device_->load(*programs_.add, memory_, exec);
     optimizer_ = device_->load(programs_.optimizer, memory_, exec);
+    groups_ = exec.groups;
     world_ = exec.groups->world;
   }
 
@@ -62,6 +64,7 @@ class Rank {
       optimizer_->write("schedule",
                         train::adamw_schedule(options_.lr, 0.01, step_.adamw, step + 1));
       optimizer_->run();
+      count_bytes(result);
       result.losses.push_back(loss);
       result.grad_norms.push_back(std::sqrt(optimizer_->read("grad_norm_squared").as<float>()[0]));
     }
@@ -82,6 +85,23 @@ class Rank {
     return losses;
   }
 
+  static int64_t planned(const Program& program) {
+    int64_t bytes = 0;
+    for (const Step& step : program.steps) {
+      if (find_op(step.op)->has(kCollective)) bytes += static_cast<int64_t>(step.cost.bytes);
+    }
+    return bytes;
+  }
+
+  void count_bytes(Result& result) const {
+    result.planned_bytes += planned(programs_.first) + planned(programs_.optimizer);
+    if (programs_.add) result.planned_bytes += (step_.accumulate - 1) * planned(*programs_.add);
+    result.received_bytes = 0;
+    for (const dist::Axis axis : {dist::Axis::kShard, dist::Axis::kReplica}) {
+      result.received_bytes += groups_->on(axis).stats().bytes_received;
+    }
+  }
+
   void collect(StateKind kind, std::map<std::string, HostTensor>& to) {
     for (const Param& param : programs_.params->params()) {
       for (const ParamPart& part : param.parts) {
@@ -99,6 +119,7 @@ class Rank {
   std::shared_ptr<Memory> memory_;
   std::unique_ptr<train::StateAccess> states_;
   std::unique_ptr<Executor> first_, add_, optimizer_;
+  std::shared_ptr<const dist::Groups> groups_;
   std::shared_ptr<dist::Communicator> world_;
 };
 

@@ -146,6 +146,35 @@ TEST(Sharded, LossesOfTwentyStepsStayWithinTheOrderOfAddition) {
   }
 }
 
+// An all_reduce of n elements that ranks do not divide moves up to a part's remainder less or more.
+TEST(Sharded, RanksReceiveTheBytesOfThePlan) {
+  for (const Layout& layout : layouts(4)) {
+    RunOptions options = options_of(layout, 8);
+    options.steps = 2;
+    const Result result = run(options);
+    EXPECT_NEAR(static_cast<double>(result.received_bytes), static_cast<double>(result.planned_bytes),
+                1e-3 * static_cast<double>(result.planned_bytes) + 64)
+        << text(layout);
+  }
+}
+
+// States that are divided take a rank's part of the bytes, up to the padding of parts.
+TEST(Sharded, ThePlanDividesWhatTheStrategyNames) {
+  const auto bytes_of = [](const Layout& layout, const char* category) {
+    train::StepOptions step = options_of(layout, 8).step;
+    step.sharding.mesh = dist::make_mesh(layout.world, 0, layout.shard_size);
+    const train::StepPrograms programs = train::build_step(step, cpu_target());
+    return static_cast<double>(combine(programs.all()).by_category.at(category));
+  };
+  for (const Strategy strategy : {Strategy::kOptimizer, Strategy::kGradients, Strategy::kFull}) {
+    const Layout layout{strategy, 4, 4};
+    const auto share = [&](const char* category) { return bytes_of(layout, category) / bytes_of(kAlone, category); };
+    EXPECT_NEAR(share("moments"), 0.25, 0.01);
+    EXPECT_NEAR(share("gradients"), strategy == Strategy::kOptimizer ? 1 : 0.25, 0.01);
+    EXPECT_NEAR(share("weights"), strategy == Strategy::kFull ? 0.25 : 1, 0.01);
+  }
+}
+
 TEST(Sharded, ARunRepeatedGivesTheSameBits) {
   const Layout layout{Strategy::kFull, 4, 2, true};
   const Result a = run(options_of(layout, 8, 0.5)), b = run(options_of(layout, 8, 0.5));

@@ -118,12 +118,6 @@ class CpuExecutor final : public Executor {
     return bound;
   }
 
-  static bool lies_in(const Operand& input, const Operand& output) {
-    return input.at.space == output.at.space && input.at.region == output.at.region &&
-           input.at.offset_bytes >= output.at.offset_bytes &&
-           input.at.offset_bytes < output.at.offset_bytes + output.type.size_bytes();
-  }
-
   // Outputs that overwrite no input of the step get a NaN pattern, so that an element a kernel
   // forgets, or a read of memory nobody wrote, shows.
   void poison(const Step& step) {

@@ -357,7 +357,7 @@ class CudaExecutor final : public Executor {
     for (const Operand& output : step.outputs) {
       if (output.at.space != Location::Space::kArena || output.type.size_bytes() == 0) continue;
       bool in_place = false;
-      for (const Operand& input : step.inputs) in_place = in_place || input.at == output.at;
+      for (const Operand& input : step.inputs) in_place = in_place || lies_in(input, output);
       if (in_place) continue;
       check(cudaMemsetAsync(address(output.at), 0xFF, static_cast<size_t>(output.type.size_bytes()),
                             stream()),

@@ -205,6 +205,12 @@ class Lowering {
 
 }  // namespace
 
+bool lies_in(const Operand& piece, const Operand& whole) {
+  const int64_t from = piece.at.offset_bytes - whole.at.offset_bytes;
+  return piece.at.space == whole.at.space && piece.at.region == whole.at.region && from >= 0 &&
+         from < whole.type.size_bytes();
+}
+
 Program lower(const Graph& graph, const Target& target, const LowerOptions& options) {
   return Lowering(graph, target, options).run();
 }

@@ -25,6 +25,9 @@ struct Operand {
   TensorType type;
 };
 
+// True if `piece` begins inside the bytes of `whole`.
+bool lies_in(const Operand& piece, const Operand& whole);
+
 // One kernel launch (an op's kernel may launch several).
 struct Step {
   std::string op;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "wam/base/error.h"
@@ -22,6 +23,19 @@ constexpr const char* kModel = "model.safetensors";
 constexpr const char* kOptimizer = "optimizer.safetensors";
 const std::pair<StateKind, const char*> kMoments[] = {{StateKind::kFirstMoment, "exp_avg."},
                                                       {StateKind::kSecondMoment, "exp_avg_sq."}};
+
+[[noreturn]] void refuse_to_save(const std::string& what) {
+  throw DataError({.where = "checkpoint",
+                   .what = "not saved: " + what + " is not finite",
+                   .remedy = "The newest checkpoint is good: resume from it."});
+}
+
+// A number lost in memory must not reach the only copy that outlives the run.
+HostTensor demand_finite(const std::string& name, HostTensor value) {
+  const auto numbers = value.as<float>();
+  if (!std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); })) refuse_to_save(name);
+  return value;
+}
 
 std::string hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
 
@@ -56,7 +70,7 @@ WrittenFile write_states(const std::filesystem::path& path, const StateAccess& s
       const std::string_view start = prefix;
       if (!name.starts_with(start)) continue;
       const auto [param, part] = index.at(name.substr(start.size()));
-      return states.read(kind, *param, *part);
+      return demand_finite(name, states.read(kind, *param, *part));
     }
     throw InternalError({.where = name, .what = "no such state"});
   };
@@ -170,7 +184,7 @@ std::string write_part(const std::filesystem::path& folder, const std::string& f
   };
   const auto produce = [&](const std::string& name) {
     while (all[next].name != name) collect(all[next++]);
-    return collect(all[next++]);
+    return demand_finite(name, collect(all[next++]));
   };
   std::string hash;
   std::exception_ptr failure;
@@ -231,6 +245,12 @@ void write_checkpoint(const std::filesystem::path& folder, const StateAccess& st
 void write_checkpoint_together(const std::filesystem::path& folder, const StateAccess& states,
                                const TrainConfig& config, const TrainerState& state,
                                const std::map<std::string, std::string>& extra, const Ranks& ranks) {
+  std::string damaged;
+  const std::vector<std::string> found = ranks.gather(states.first_non_finite());
+  for (size_t r = 0; r < found.size(); ++r) {
+    if (!found[r].empty()) damaged += fmt::format("{}{} of rank {}", damaged.empty() ? "" : ", ", found[r], r);
+  }
+  if (!damaged.empty()) refuse_to_save(damaged);
   ranks.world().barrier();  // the folder is there
   json files;
   const std::pair<const char*, DealtTensors> parts[] = {

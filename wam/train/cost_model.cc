@@ -70,11 +70,12 @@ const Card& find_card(const std::string& where, const std::string& name) {
   for (const Card& card : cards()) {
     if (card.name == name) return card;
   }
+  const std::string hint = name_hint(name, card_names());
   throw ConfigError({.where = where,
                      .what = "unknown card",
                      .got = "'" + name + "'",
                      .expected = "one of " + join(card_names(), ", "),
-                     .remedy = name_hint(name, card_names()) + "Name the card the run is to fit."});
+                     .remedy = hint.empty() ? "Name the card the run is to fit." : hint});
 }
 
 double predict_seconds(const Program& program, const CardRates& rates) {

@@ -1,6 +1,7 @@
 #include "wam/train/state_access.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "wam/base/check.h"
@@ -110,6 +111,19 @@ HostTensor StateAccess::collect(StateKind kind, const Param& param, const ParamP
   }
   if (!send.empty() || !receive.empty()) transport.exchange(send, receive);
   return value;
+}
+
+std::string StateAccess::first_non_finite() const {
+  for (const Param& param : params_.params()) {
+    const Range whole{param.offset_elements, param.offset_elements + param.shape.num_elements()};
+    for (const StateKind kind : {StateKind::kWeight, StateKind::kFirstMoment, StateKind::kSecondMoment}) {
+      const Range own = whole & kept(buffer_of(param), is_divided(kind), sharding_.mesh.shard());
+      if (own.begin >= own.end) continue;
+      const std::vector<float> values = read_range(kind, param, own);
+      if (!std::ranges::all_of(values, [](float x) { return std::isfinite(x); })) return param.name;
+    }
+  }
+  return "";
 }
 
 void StateAccess::write(StateKind kind, const Param& param, const ParamPart& part,

@@ -32,6 +32,9 @@ class StateAccess {
                      dist::Transport& transport) const;
   // Of divided states, what falls into this rank's part is written.
   void write(StateKind kind, const Param& param, const ParamPart& part, const HostTensor& value);
+  // Name of a parameter of which this rank keeps a number that is not finite, moments included; empty
+  // if there is none. Reads everything: for finding out whose fault something was.
+  std::string first_non_finite() const;
   PartWriter writer(StateKind kind) {
     return [this, kind](const Param& param, const ParamPart& part, const HostTensor& value) {
       write(kind, param, part, value);

@@ -304,7 +304,10 @@ class Trainer::Impl {
     const std::string what = fmt::format("step {}: {} not finite", m.step,
                                          gradient_alone ? "gradient norm is" : "loss and gradient norm are");
     if (config_.optimizer.non_finite == "stop") {
-      throw DataError({.where = "training", .what = what, .got = "samples " + samples,
+      // Weights that one rank has lost reach all by being gathered: who keeps them is to blame.
+      const std::string damaged = of_all_ranks(session_->states->first_non_finite());
+      const std::string states = damaged.empty() ? "" : "; weights or moments that are not finite: " + damaged;
+      throw DataError({.where = "training", .what = what, .got = "samples " + samples + states,
                        .remedy = "Check these samples, lower optimizer.lr, or set non_finite: skip."});
     }
     log_warn(what + "; update skipped; samples of " +
