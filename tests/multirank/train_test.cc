@@ -160,7 +160,8 @@ TEST(TrainRanks, ABatchThatCannotBeDealtIsRefused) {
   const TempDir folder;
   const std::string config = config_file(folder, "run", {"steps=3"});
   for (const Process& rank : start_ranks(folder, 3, config)) {
-    EXPECT_EQ(rank.wait(30), 2);
+    const int code = rank.wait(30);
+    EXPECT_TRUE(code == 2 || code == 5) << code;  // found it, or heard of it from who found it first
     EXPECT_NE(rank.err().find("3 ranks"), std::string::npos) << rank.err();
   }
 }
