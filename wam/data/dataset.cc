@@ -1,9 +1,12 @@
 #include "wam/data/dataset.h"
 
+#include <utility>
+
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
 #include "wam/data/lerobot_info.h"
 #include "wam/data/lerobot_v2.h"
+#include "wam/data/lerobot_v3.h"
 
 namespace wam::data {
 
@@ -28,7 +31,9 @@ const std::vector<int64_t>& Dataset::discarded_episodes() const {
 }
 
 std::unique_ptr<Dataset> open_dataset(const std::filesystem::path& root) {
-  return open_lerobot_v2(root, read_lerobot_info(root));
+  LerobotInfo info = read_lerobot_info(root);
+  LerobotMeta meta = info.is_v3() ? read_lerobot_v3(root, info) : read_lerobot_v2(root, info);
+  return make_lerobot_dataset(root, std::move(info), std::move(meta));
 }
 
 }  // namespace wam::data

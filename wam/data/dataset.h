@@ -1,6 +1,6 @@
 // A LeRobot dataset on disk: meta, tables and pictures, read by key and by integer frame index.
 // The interface is what transforms, sampler, loader, stats and validate are written against; the
-// versions (v2.0, v2.1, images in parquet, later v3.0) are behind it. Thread-safe for reading: each
+// versions (v2.0, v2.1, v3.0, images in parquet) are behind it. Thread-safe for reading: each
 // thread uses its own FrameReader.
 #pragma once
 
@@ -82,7 +82,7 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const std::filesystem::path& root() const = 0;
-  virtual std::string version() const = 0;  // "v2.0", "v2.1"
+  virtual std::string version() const = 0;  // "v2.0", "v2.1", "v3.0"
   virtual double fps() const = 0;
   virtual const std::vector<Feature>& features() const = 0;
   virtual const Feature* find_feature(const std::string& key) const = 0;

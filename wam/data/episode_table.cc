@@ -5,6 +5,7 @@
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
+#include "wam/data/coded_error.h"
 
 namespace wam::data {
 namespace {
@@ -23,12 +24,16 @@ bool is_state_or_action(const Modality& modality, const std::string& column) {
 
 class TableReader {
  public:
-  TableReader(const std::filesystem::path& path, const Episode& episode, const TableRules& rules)
-      : file_(path.string()), episode_(episode), rules_(rules), reader_(path) {}
+  TableReader(const FrameSource& source, const Episode& episode, const TableRules& rules)
+      : file_(source.path.string()),
+        source_(source),
+        episode_(episode),
+        rules_(rules),
+        reader_(source.path) {}
 
   EpisodeTable read(std::span<const std::string> columns) {
-    check_rows();
-    table_.num_rows = reader_.num_rows();
+    check_table_rows(reader_, source_, episode_);
+    table_.num_rows = episode_.length;
     if (columns.empty()) {
       for (const ParquetColumnInfo& column : reader_.columns()) read_column(column);
     }
@@ -46,13 +51,6 @@ class TableReader {
                      .remedy = remedy});
   }
 
-  void check_rows() const {
-    if (reader_.num_rows() == episode_.length) return;
-    fail("", "table has another number of rows than meta/episodes.jsonl says",
-         std::to_string(reader_.num_rows()), std::to_string(episode_.length),
-         "Run `wam validate`, then correct the meta or leave the episode out.");
-  }
-
   const ParquetColumnInfo& require_column(const std::string& name) const {
     const ParquetColumnInfo* column = reader_.find_column(name);
     if (column == nullptr) {
@@ -65,10 +63,11 @@ class TableReader {
   }
 
   void read_column(const ParquetColumnInfo& column) {
-    if (column.kind == ParquetKind::kText)
-      table_.text[column.name] = reader_.read_text(column.name);
+    if (column.kind == ParquetKind::kText) {
+      table_.text[column.name] = reader_.read_text(column.name, source_.first, episode_.length);
+    }
     if (column.kind != ParquetKind::kNumber) return;
-    HostTensor values = reader_.read_numbers(column.name);
+    HostTensor values = reader_.read_numbers(column.name, source_.first, episode_.length);
     check_width(column.name, values);
     check_finite(column.name, values);
     table_.numeric[column.name] = std::move(values);
@@ -96,11 +95,37 @@ class TableReader {
   }
 
   std::string file_;
+  const FrameSource& source_;
   const Episode& episode_;
   const TableRules& rules_;
   ParquetReader reader_;
   EpisodeTable table_;
 };
+
+// Where several episodes share a file, an offset that is off by a row would mix two of them.
+void check_key(const ParquetReader& reader, const FrameSource& source, const Episode& episode) {
+  constexpr const char* kColumn = "episode_index";
+  const std::string file = source.path.string();
+  if (reader.find_column(kColumn) == nullptr) {
+    throw DataError({.where = file,
+                     .what = "column 'episode_index' is missing from a file of several episodes",
+                     .remedy = "Restore the column: it says which rows are an episode's."});
+  }
+  const HostTensor keys = reader.read_numbers(kColumn, source.first, episode.length);
+  const auto values = keys.as<double>();
+  const auto wrong = std::find_if(values.begin(), values.end(), [&](double key) {
+    return key != static_cast<double>(episode.index);
+  });
+  if (wrong == values.end()) return;
+  throw CodedError("episode-index",
+                   {.where = file + ": column 'episode_index', row " +
+                             std::to_string(source.first + (wrong - values.begin())),
+                    .what = "row of another episode than the meta says",
+                    .got = std::to_string(*wrong),
+                    .expected = std::to_string(episode.index),
+                    .remedy = "The offsets or file indices of meta/episodes do not belong to this "
+                              "file: restore them, or run `wam validate`."});
+}
 
 }  // namespace
 
@@ -110,9 +135,27 @@ int64_t find_non_finite(std::span<const double> values) {
   return found == values.end() ? -1 : found - values.begin();
 }
 
-EpisodeTable read_episode_table(const std::filesystem::path& path, const Episode& episode,
+void check_table_rows(const ParquetReader& reader, const FrameSource& source,
+                      const Episode& episode) {
+  const std::string file = source.path.string();
+  const int64_t rows = reader.num_rows();
+  const bool fits = source.is_shared ? rows >= source.total : rows == source.total;
+  if (!fits) {
+    throw DataError({.where = file,
+                     .what = source.is_shared
+                                 ? "table has fewer rows than the meta puts into it"
+                                 : "table has another number of rows than the meta says",
+                     .got = std::to_string(rows),
+                     .expected = std::to_string(source.total),
+                     .remedy = "Run `wam validate`, then correct the meta or leave the episode "
+                               "out."});
+  }
+  if (source.is_shared) check_key(reader, source, episode);
+}
+
+EpisodeTable read_episode_table(const FrameSource& source, const Episode& episode,
                                 const TableRules& rules, std::span<const std::string> columns) {
-  return TableReader(path, episode, rules).read(columns);
+  return TableReader(source, episode, rules).read(columns);
 }
 
 }  // namespace wam::data

@@ -9,6 +9,7 @@
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/quote.h"
+#include "wam/data/episode_table.h"
 #include "wam/data/image_codec.h"
 #include "wam/data/parquet_reader.h"
 #include "wam/data/path_template.h"
@@ -27,7 +28,7 @@ std::string size_text(int64_t height, int64_t width) {
 class ImageColumnCache {
  public:
   const ParquetImageColumn& get(const FrameSource& source, const std::string& camera,
-                                int64_t length);
+                                const Episode& episode);
 
  private:
   struct Entry {
@@ -40,7 +41,7 @@ class ImageColumnCache {
 };
 
 const ParquetImageColumn& ImageColumnCache::get(const FrameSource& source,
-                                                const std::string& camera, int64_t length) {
+                                                const std::string& camera, const Episode& episode) {
   const std::string path = source.path.string();
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
     return entry.first == source.first && entry.camera == camera && entry.path == path;
@@ -50,18 +51,9 @@ const ParquetImageColumn& ImageColumnCache::get(const FrameSource& source,
     return entries_.front().column;
   }
   const ParquetReader reader(source.path);
-  const bool fits =
-      source.must_end ? reader.num_rows() == length : source.first + length <= reader.num_rows();
-  if (!fits) {
-    throw DataError({.where = path,
-                     .what = "table has another number of rows than the meta says",
-                     .got = std::to_string(reader.num_rows()),
-                     .expected = std::to_string(source.first + length),
-                     .remedy = "Run `wam validate`, then correct the meta or leave the episode "
-                               "out."});
-  }
+  check_table_rows(reader, source, episode);
   entries_.push_front(
-      {path, camera, source.first, reader.read_images(camera, source.first, length)});
+      {path, camera, source.first, reader.read_images(camera, source.first, episode.length)});
   bytes_ += entries_.front().column.size_bytes();
   while (bytes_ > kMaxImageCacheBytes && entries_.size() > 1) {
     bytes_ -= entries_.back().column.size_bytes();
@@ -72,8 +64,8 @@ const ParquetImageColumn& ImageColumnCache::get(const FrameSource& source,
 
 class LerobotFrameReader : public FrameReader {
  public:
-  LerobotFrameReader(const FrameLocator& locator, std::shared_ptr<VideoIndexCache> indexes)
-      : locator_(locator), videos_(std::move(indexes)) {}
+  LerobotFrameReader(const FrameRules& rules, std::shared_ptr<VideoIndexCache> indexes)
+      : rules_(rules), videos_(std::move(indexes)) {}
 
   HostTensor read(const Episode& episode, const std::string& camera,
                   std::span<const int64_t> rows) override;
@@ -81,29 +73,30 @@ class LerobotFrameReader : public FrameReader {
  private:
   const Feature& require_camera(const std::string& camera) const;
   void check_rows(const Episode& episode, std::span<const int64_t> rows) const;
-  void read_video(const FrameSource& source, const Episode& episode, const Feature& feature,
-                  std::span<const int64_t> rows, std::span<uint8_t> rgb);
+  void read_video(const FrameSource& source, const Feature& feature, std::span<const int64_t> rows,
+                  std::span<uint8_t> rgb);
   void read_images(const FrameSource& source, const Episode& episode, const Feature& feature,
                    std::span<const int64_t> rows, std::span<uint8_t> rgb);
   void decode_row(const ParquetImageColumn& column, int64_t row, const std::string& where,
                   ImageSize size, std::span<uint8_t> rgb) const;
 
-  const FrameLocator& locator_;
+  FrameRules rules_;
   VideoReader videos_;
   ImageColumnCache images_;
 };
 
 const Feature& LerobotFrameReader::require_camera(const std::string& camera) const {
-  const Feature* feature = locator_.find_feature(camera);
-  if (feature == nullptr || !feature->is_camera()) {
-    throw DataError({.where = locator_.root().string(),
+  const auto feature = std::find_if(rules_.features->begin(), rules_.features->end(),
+                                    [&](const Feature& f) { return f.key == camera; });
+  if (feature == rules_.features->end() || !feature->is_camera()) {
+    throw DataError({.where = rules_.root.string(),
                      .what = "dataset has no such camera",
                      .got = quote(camera),
                      .expected = "a video or image feature of meta/info.json",
                      .remedy = "Name another camera in the config."});
   }
   if (feature->is_depth_map) {
-    throw DataError({.where = locator_.root().string() + ": feature " + quote(camera),
+    throw DataError({.where = rules_.root.string() + ": feature " + quote(camera),
                      .what = "camera is a depth map",
                      .expected = "colour pictures",
                      .remedy = "Name another camera in the config."});
@@ -125,22 +118,22 @@ HostTensor LerobotFrameReader::read(const Episode& episode, const std::string& c
   HostTensor pictures(DType::kU8, {static_cast<int64_t>(rows.size()), feature.picture_height(),
                                    feature.picture_width(), 3});
   if (feature.is_video()) {
-    read_video(locator_.video(episode, camera), episode, feature, rows, pictures.as<uint8_t>());
+    read_video(rules_.layout->video(episode, camera), feature, rows, pictures.as<uint8_t>());
   } else {
-    read_images(locator_.table(episode), episode, feature, rows, pictures.as<uint8_t>());
+    read_images(rules_.layout->table(episode), episode, feature, rows, pictures.as<uint8_t>());
   }
   return pictures;
 }
 
-void LerobotFrameReader::read_video(const FrameSource& source, const Episode& episode,
-                                    const Feature& feature, std::span<const int64_t> rows,
-                                    std::span<uint8_t> rgb) {
+void LerobotFrameReader::read_video(const FrameSource& source, const Feature& feature,
+                                    std::span<const int64_t> rows, std::span<uint8_t> rgb) {
   const VideoStreamInfo& info = videos_.index(source.path)->info();
-  if (info.num_frames < source.first + episode.length) {
+  if (info.num_frames < source.total) {
     throw DataError({.where = source.path.string(),
-                     .what = "video has fewer frames than the episode has rows",
+                     .what = source.is_shared ? "video has fewer frames than its episodes have rows"
+                                              : "video has fewer frames than the episode has rows",
                      .got = std::to_string(info.num_frames),
-                     .expected = std::to_string(source.first + episode.length),
+                     .expected = std::to_string(source.total),
                      .remedy = "Restore the video or leave the episode out."});
   }
   if (info.height != feature.picture_height() || info.width != feature.picture_width()) {
@@ -166,14 +159,14 @@ void LerobotFrameReader::decode_row(const ParquetImageColumn& column, int64_t ro
                      .remedy = "Restore the file or leave the episode out."});
   }
   require_inside(path, where);
-  const MappedFile file(locator_.root() / path);
+  const MappedFile file(rules_.root / path);
   decode_image_into(file.bytes(), file.path().string(), size, rgb);
 }
 
 void LerobotFrameReader::read_images(const FrameSource& source, const Episode& episode,
                                      const Feature& feature, std::span<const int64_t> rows,
                                      std::span<uint8_t> rgb) {
-  const ParquetImageColumn& column = images_.get(source, feature.key, episode.length);
+  const ParquetImageColumn& column = images_.get(source, feature.key, episode);
   const ImageSize size{feature.picture_height(), feature.picture_width()};
   const auto picture_bytes = static_cast<size_t>(size.height * size.width * 3);
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -185,9 +178,9 @@ void LerobotFrameReader::read_images(const FrameSource& source, const Episode& e
 
 }  // namespace
 
-std::unique_ptr<FrameReader> make_lerobot_frame_reader(const FrameLocator& locator,
+std::unique_ptr<FrameReader> make_lerobot_frame_reader(const FrameRules& rules,
                                                        std::shared_ptr<VideoIndexCache> indexes) {
-  return std::make_unique<LerobotFrameReader>(locator, std::move(indexes));
+  return std::make_unique<LerobotFrameReader>(rules, std::move(indexes));
 }
 
 }  // namespace wam::data

@@ -78,7 +78,7 @@ std::string known_version(const Json& json, const std::string& where) {
                    {.where = where,
                     .what = "LeRobot version is not read by this program",
                     .got = quote(version),
-                    .expected = "v2.0 or v2.1",
+                    .expected = "v2.0, v2.1 or v3.0",
                     .remedy = "Convert the dataset with LeRobot's own scripts."});
 }
 
@@ -121,7 +121,16 @@ int64_t Feature::picture_height() const { return shape[picture_axes(*this).heigh
 int64_t Feature::picture_width() const { return shape[picture_axes(*this).width]; }
 
 bool is_supported_version(const std::string& version) {
-  return version == "v2.0" || version == "v2.1";
+  return version == "v2.0" || version == "v2.1" || version == "v3.0";
+}
+
+void require_video_path(const LerobotInfo& info, const std::filesystem::path& root,
+                        const std::string& camera) {
+  if (!info.video_path.empty()) return;
+  throw DataError({.where = (root / "meta/info.json").string(),
+                   .what = "there is no video_path although a camera is a video",
+                   .got = camera,
+                   .remedy = "Add the template to meta/info.json."});
 }
 
 const Feature* LerobotInfo::find_feature(const std::string& key) const {

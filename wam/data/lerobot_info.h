@@ -22,6 +22,7 @@ struct LerobotInfo {
   std::vector<Feature> features;
   std::vector<int64_t> discarded_episodes;
 
+  bool is_v3() const { return version == "v3.0"; }
   const Feature* find_feature(const std::string& key) const;
 };
 
@@ -32,5 +33,9 @@ LerobotInfo read_lerobot_info(const std::filesystem::path& root);
 
 // Versions that open_dataset() reads.
 bool is_supported_version(const std::string& version);
+
+// Throws DataError when info.json has no video_path although `camera` is a video.
+void require_video_path(const LerobotInfo& info, const std::filesystem::path& root,
+                        const std::string& camera);
 
 }  // namespace wam::data

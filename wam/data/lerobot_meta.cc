@@ -13,9 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Ten years of frames at 1000 Hz: a larger length is damage, and sums stay below 2^63.
-constexpr int64_t kMaxLength = int64_t{1} << 40;
-
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& got,
                        const std::string& expected) {
   throw DataError({.where = where,
@@ -40,17 +37,21 @@ void for_each_line(const fs::path& path,
   }
 }
 
-Episode parse_episode_line(std::string_view line, const std::string& where) {
-  const Json json = parse_json_object(line, where);
-  Episode episode;
-  episode.index = json_int(json, "episode_index", where);
-  episode.length = json_int(json, "length", where);
+void check_episode(const Episode& episode, const std::string& where) {
   if (episode.index < 0 || episode.index > kMaxLength) {
     fail(where, "episode_index out of bounds", std::to_string(episode.index), "0 or more");
   }
   if (episode.length < 1 || episode.length > kMaxLength) {
     fail(where, "length out of bounds", std::to_string(episode.length), "1 or more rows");
   }
+}
+
+Episode parse_episode_line(std::string_view line, const std::string& where) {
+  const Json json = parse_json_object(line, where);
+  Episode episode;
+  episode.index = json_int(json, "episode_index", where);
+  episode.length = json_int(json, "length", where);
+  check_episode(episode, where);
   const auto tasks = json.find("tasks");
   if (tasks != json.end() && !tasks->is_null()) episode.tasks = json_strings(*tasks, where);
   return episode;

@@ -14,6 +14,9 @@
 
 namespace wam::data {
 
+// Two years of frames at 1000 Hz: a larger index or length is damage, and sums stay below 2^63.
+inline constexpr int64_t kMaxLength = int64_t{1} << 36;
+
 // Calls visit(line, "file:number") for every line that is not blank. Throws DataError when the file
 // is absent.
 void for_each_line(const std::filesystem::path& path,
@@ -22,6 +25,9 @@ void for_each_line(const std::filesystem::path& path,
 // {"episode_index": 0, "tasks": ["..."], "length": 416}; tasks may be absent. Throws DataError:
 // not JSON, fields missing or of another type, a negative index, a length below 1.
 Episode parse_episode_line(std::string_view line, const std::string& where);
+
+// Throws DataError at `where`: a negative index, a length below 1, or either beyond all reason.
+void check_episode(const Episode& episode, const std::string& where);
 
 struct TaskLine {
   int64_t index = 0;

@@ -11,6 +11,8 @@
 #include "wam/base/check.h"
 #include "wam/base/files.h"
 #include "wam/data/image_codec.h"
+#include "wam/data/parquet_columns.h"
+#include "wam/data/repack.h"
 #include "wam/data/video_testing.h"
 
 namespace wam::data {
@@ -241,7 +243,31 @@ void edit_table(const fs::path& root, const TestDatasetOptions& options, int64_t
   write_parquet(test_table_path(root, episode), columns);
 }
 
+void edit_parquet(const fs::path& path,
+                  const std::function<void(std::vector<ParquetColumnData>&)>& edit) {
+  std::vector<ParquetColumnData> columns;
+  {
+    const ParquetReader reader(path);
+    columns = read_stored_columns(reader, 0, reader.num_rows(), {});
+  }
+  edit(columns);
+  write_parquet(path, columns);
+}
+
+fs::path test_v3_episodes_path(const fs::path& root) {
+  return root / "meta/episodes/chunk-000/file-000.parquet";
+}
+
 void write_test_dataset(const fs::path& root, const TestDatasetOptions& options) {
+  if (options.version == "v3.0") {
+    TestDatasetOptions v2 = options;
+    v2.version = "v2.1";
+    const fs::path parts = root.string() + ".v21";
+    write_test_dataset(parts, v2);
+    repack_as_v3(parts, root, {.episodes_per_file = options.episodes_per_file});
+    fs::remove_all(parts);
+    return;
+  }
   write_meta(root, options);
   fs::create_directories(root / "data/chunk-000");
   for (int64_t episode = 0; episode < std::ssize(options.lengths); ++episode) {

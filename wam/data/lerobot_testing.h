@@ -21,10 +21,16 @@ struct TestDatasetOptions {
   bool images_in_parquet = false;
   bool has_modality = true;
   bool has_stats = true;
+  int64_t episodes_per_file = 2;  // v3.0 only
 };
 
 // Everything: meta, data, videos. Episode e, camera c shows test_picture(100 e + 1000 c + frame).
 void write_test_dataset(const std::filesystem::path& root, const TestDatasetOptions& options = {});
+// Reads all columns of a parquet file (meta/episodes of v3.0, or a table), lets `edit` change them,
+// and writes them back as one row group.
+void edit_parquet(const std::filesystem::path& path,
+                  const std::function<void(std::vector<ParquetColumnData>&)>& edit);
+std::filesystem::path test_v3_episodes_path(const std::filesystem::path& root);
 // The columns of one episode as write_test_dataset writes them.
 std::vector<ParquetColumnData> test_columns(const TestDatasetOptions& options, int64_t episode);
 HostTensor& find_numbers(std::vector<ParquetColumnData>& columns, const std::string& name);

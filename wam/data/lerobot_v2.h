@@ -1,14 +1,15 @@
 // Datasets of LeRobot v2.0 and v2.1: one parquet file and one video a camera for every episode.
 #pragma once
 
-#include <memory>
+#include <filesystem>
+#include <string>
 
-#include "wam/data/dataset.h"
-#include "wam/data/lerobot_info.h"
+#include "wam/data/lerobot_dataset.h"
 
 namespace wam::data {
 
-std::unique_ptr<Dataset> open_lerobot_v2(const std::filesystem::path& root, LerobotInfo info);
+// meta/episodes.jsonl and meta/tasks.jsonl. Throws DataError.
+LerobotMeta read_lerobot_v2(const std::filesystem::path& root, const LerobotInfo& info);
 
 // Files of an episode, relative paths expanded.
 std::filesystem::path table_path(const std::filesystem::path& root, const LerobotInfo& info,

@@ -117,11 +117,19 @@ class ImageRepacker {
 
 }  // namespace
 
+void require_new_folder(const fs::path& target) {
+  if (!fs::exists(target) || (fs::is_directory(target) && fs::is_empty(target))) return;
+  throw DataError(
+      {.where = target.string(), .what = "folder is not empty", .remedy = "Name a new folder."});
+}
+
 void repack_with_images(const Dataset& source, const fs::path& target,
                         const RepackOptions& options) {
-  if (fs::exists(target) && !fs::is_empty(target)) {
-    throw DataError(
-        {.where = target.string(), .what = "folder is not empty", .remedy = "Name a new folder."});
+  require_new_folder(target);
+  if (source.version() == "v3.0") {
+    throw DataError({.where = source.root().string(),
+                     .what = "pictures of a v3.0 dataset cannot be repacked",
+                     .remedy = "Repack one of v2.0 or v2.1, and make v3.0 of the result."});
   }
   ImageRepacker(source, target, options).run();
 }

@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
 #include "wam/data/json_fields.h"
 #include "wam/data/lerobot_meta.h"
+#include "wam/data/lerobot_v3.h"
+#include "wam/data/parquet_reader.h"
 
 namespace wam::data {
 namespace {
 
 namespace fs = std::filesystem;
 using Table = std::map<std::string, std::vector<double>>;
+
+// What can be summed over episodes.
+const std::set<std::string> kSummable = {"min", "max", "mean", "std", "count"};
 
 StatsByColumn parse_columns(const Json& json, const std::string& where) {
   StatsByColumn stats;
@@ -112,11 +118,46 @@ StatsByColumn sum_episode_stats(const fs::path& path) {
   return stats;
 }
 
+StatsByColumn sum_v3_episode_stats(const std::vector<fs::path>& files) {
+  std::map<std::string, RunningStats> sums;
+  for (const fs::path& file : files) {
+    const ParquetReader reader(file);
+    // FEATURE -> statistic -> values of every row; features have no "/".
+    std::map<std::string, std::map<std::string, HostTensor>> columns;
+    for (const ParquetColumnInfo& column : reader.columns()) {
+      const size_t slash = column.name.rfind('/');
+      if (!column.name.starts_with("stats/") || slash < 6) continue;
+      const std::string name = column.name.substr(slash + 1);
+      if (!kSummable.contains(name) || column.kind != ParquetKind::kNumber) continue;
+      columns[column.name.substr(6, slash - 6)][name] = reader.read_numbers(column.name);
+    }
+    for (const auto& [feature, table] : columns) {
+      for (int64_t row = 0; row < reader.num_rows(); ++row) {
+        Table values;
+        for (const auto& [name, tensor] : table) {
+          const int64_t width = tensor.shape()[1];
+          const auto part = tensor.as<double>().subspan(static_cast<size_t>(row * width),
+                                                        static_cast<size_t>(width));
+          values[name] = {part.begin(), part.end()};
+        }
+        sums[feature].add(values,
+                          file.string() + ", row " + std::to_string(row) + ": " + quote(feature));
+      }
+    }
+  }
+  StatsByColumn stats;
+  for (const auto& [column, sum] : sums) stats[column] = sum.table();
+  return stats;
+}
+
 StatsByColumn read_dataset_stats(const fs::path& root) {
   const fs::path whole = root / "meta" / "stats.json";
   if (fs::exists(whole)) return read_stats_file(whole);
   const fs::path episodes = root / "meta" / "episodes_stats.jsonl";
   if (fs::exists(episodes)) return sum_episode_stats(episodes);
+  if (fs::is_directory(root / "meta" / "episodes")) {
+    return sum_v3_episode_stats(v3_episode_files(root));
+  }
   return {};
 }
 
