@@ -81,12 +81,12 @@ INSTANTIATE_TEST_SUITE_P(
                [](const SmallRobot& r) {
                  edit_info(r, [](json& i) { i["codebase_version"] = "v9.7"; });
                },
-               {"info.json", "'v9.7'", "v2.0", "v2.1"}},
-        Spoilt{"NewVersion",
+               {"info.json", "'v9.7'", "v2.0", "v3.0"}},
+        Spoilt{"V3WithoutEpisodes",
                [](const SmallRobot& r) {
                  edit_info(r, [](json& i) { i["codebase_version"] = "v3.0"; });
                },
-               {"info.json", "'v3.0'", "v2.1"}},
+               {"meta/episodes", "there is no list of episodes"}},
         Spoilt{
             "NoEpisodes",
             [](const SmallRobot& r) { data::write_text(r.dataset() / "meta/episodes.jsonl", ""); },
