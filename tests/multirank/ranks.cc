@@ -8,9 +8,11 @@
 #include <thread>
 
 #include "wam/base/philox.h"
+#include "wam/dist/device_groups.h"
 #include "wam/dist/loopback.h"
 #include "wam/models/weights.h"
 #include "wam/ops/op_list.h"
+#include "wam/train/device.h"
 #include "wam/train/schedule.h"
 
 namespace wam::multirank {
@@ -37,6 +39,7 @@ class Rank {
  public:
   Rank(const RunOptions& options, std::shared_ptr<dist::Transport> transport)
       : options_(options), transport_(std::move(transport)) {
+    device_ = train::open_device(options.device);
     step_ = options.step;
     step_.sharding.mesh = dist::make_mesh(options.world, transport_->rank(), options.shard_size);
     programs_ = train::build_step(step_, device_->target());
@@ -44,13 +47,16 @@ class Rank {
     states_ = std::make_unique<train::StateAccess>(*programs_.params, memory_, step_.dtype,
                                                    step_.sharding);
     initialise_weights(*programs_.params, 3, states_->writer(StateKind::kWeight));
-    const ExecOptions exec{.poison = options.poison,
-                           .groups = dist::make_host_groups(step_.sharding.mesh, transport_)};
+    const ExecOptions exec{.mode = options.exec,
+                           .poison = options.poison,
+                           .groups = make_groups(),
+                           .cut_at_collectives = options.cut_at_collectives};
     first_ = device_->load(programs_.first, memory_, exec);
     if (programs_.add) add_ = device_->load(*programs_.add, memory_, exec);
     optimizer_ = device_->load(programs_.optimizer, memory_, exec);
     groups_ = exec.groups;
-    world_ = exec.groups->world;
+    // Losses are gathered by the host.
+    world_ = dist::make_host_groups(step_.sharding.mesh, transport_)->world;
   }
 
   void train(Result& result) {
@@ -73,6 +79,13 @@ class Rank {
   }
 
  private:
+  std::shared_ptr<const dist::Groups> make_groups() const {
+    const dist::Mesh& mesh = step_.sharding.mesh;
+    if (options_.nccl) return dist::make_nccl_groups(mesh, transport_);
+    if (options_.device != "cpu") return dist::make_staged_groups(mesh, transport_);
+    return dist::make_host_groups(mesh, transport_);
+  }
+
   std::vector<double> run_micro_batches(int64_t step) {
     std::vector<double> losses(static_cast<size_t>(step_.accumulate));
     for (int64_t j = 0; j < step_.accumulate; ++j) {
@@ -114,7 +127,7 @@ class Rank {
   const RunOptions& options_;
   std::shared_ptr<dist::Transport> transport_;
   train::StepOptions step_;
-  std::unique_ptr<Device> device_ = make_cpu_device();
+  std::unique_ptr<Device> device_;
   train::StepPrograms programs_;
   std::shared_ptr<Memory> memory_;
   std::unique_ptr<train::StateAccess> states_;

@@ -20,6 +20,10 @@ struct RunOptions {
   int64_t steps = 20;
   bool reverse = false;  // a rank's micro-batches in the opposite order: another order of addition
   bool poison = false;
+  std::string device = "cpu";  // cuda: all ranks on one GPU, their collectives through host memory
+  ExecMode exec = ExecMode::kGraph;
+  bool nccl = false;  // a world of one with a communicator of the GPU
+  bool cut_at_collectives = false;
   double lr = 1e-3;
 };
 

@@ -18,6 +18,7 @@ struct BenchArgs {
   std::vector<std::string> overrides;
   std::string device, exec = "graph", recompute, dtype,
                       gradient_dtype;  // empty: the model's default
+  std::string sharding, capture = "inside";
   int64_t micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
   bool no_fusion = false, no_optimizer = false, no_profile = false, plan = false, json = false;
 };
@@ -63,6 +64,15 @@ RecomputeOptions parse_recompute(const std::string& text) {
   return o;
 }
 
+train::Strategy parse_strategy(const std::string& text) {
+  using train::Strategy;
+  for (const Strategy strategy :
+       {Strategy::kNone, Strategy::kOptimizer, Strategy::kGradients, Strategy::kFull}) {
+    if (train::name(strategy) == text) return strategy;
+  }
+  refuse("--sharding", text, "none, optimizer, gradients or full");
+}
+
 // The prompt's tokens and one row for the padding behind them.
 int64_t text_rows(int64_t prompt_tokens, int64_t text_len) {
   return std::min(prompt_tokens + 1, text_len);
@@ -93,6 +103,9 @@ train::StepBenchOptions options_of(const BenchArgs& args) {
   if (step.gradient_dtype == DType::kBF16 && step.dtype == DType::kF32) {
     refuse("--gradient-dtype", "bf16", "f32 beside --dtype f32");
   }
+  if (!args.sharding.empty()) step.sharding.strategy = parse_strategy(args.sharding);
+  if (args.capture != "inside" && args.capture != "cut") refuse("--capture", args.capture, "inside or cut");
+  o.cut_at_collectives = args.capture == "cut";
   if (args.no_fusion) step.fuse = false;
   if (args.steps > 0) o.steps = args.steps;
   o.with_optimizer = !args.no_optimizer;
@@ -125,6 +138,10 @@ void add_options(CLI::App& step, BenchArgs& a) {
       ->check(check_not_negative);
   step.add_option("--dtype", a.dtype, "bf16 or f32");
   step.add_option("--gradient-dtype", a.gradient_dtype, "f32 or bf16");
+  step.add_option("--sharding", a.sharding,
+                  "none, optimizer, gradients or full in a world of one: what its collectives cost");
+  step.add_option("--capture", a.capture, "inside: collectives in the graph, or cut: between graphs")
+      ->capture_default_str();
   step.add_option("--device", a.device, "cpu, cuda or cuda:N");
   step.add_option("--steps", a.steps, "steps to time")->check(check_positive);
   step.add_flag("--no-profile", a.no_profile, "do not time each kernel");

@@ -9,6 +9,7 @@
 #include "wam/base/error.h"
 #include "wam/dist/groups.h"
 #include "wam/exec/collective_lane.h"
+#include "wam/exec/cuda_pieces.h"
 #include "wam/kernels/cuda/gemm.h"
 #include "wam/kernels/cuda/progress.h"
 #include "wam/kernels/cuda/support.h"
@@ -142,7 +143,9 @@ class CudaExecutor final : public Executor {
 
   ~CudaExecutor() override {
     cudaStreamSynchronize(stream());
-    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+    for (const Piece& piece : pieces_) {
+      if (piece.graph != nullptr) cudaGraphExecDestroy(piece.graph);
+    }
     for (const cudaEvent_t event : events_) cudaEventDestroy(event);
     cudaFree(constants_);
   }
@@ -152,17 +155,17 @@ class CudaExecutor final : public Executor {
 
   void run() override {
     if (options_.profile) return run_profiled();
-    if (options_.mode == ExecMode::kStream || !ran_ || !can_capture()) {
+    if (options_.mode == ExecMode::kStream || !ran_) {
       progress_.begin(stream());
       for (size_t i = 0; i < steps_.size(); ++i) {
-        run_step(i);
+        run_step(i, lane_.get());
         progress_.reached(static_cast<int>(i) + 1, stream());
       }
       ran_ = true;
       return;
     }
-    if (graph_ == nullptr) capture();
-    check(cudaGraphLaunch(graph_, stream()), "cudaGraphLaunch");
+    if (pieces_.empty()) pieces_ = pieces_of(program_, cuts());
+    for (Piece& piece : pieces_) replay(piece);
   }
 
   void synchronize() override { demand(cudaStreamSynchronize(stream())); }
@@ -238,7 +241,7 @@ class CudaExecutor final : public Executor {
         {.where = where_it_stopped(),
          .what = "the device reports an error; nothing more can run on it",
          .got = std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status),
-         .remedy = graph_ == nullptr ? "Run again; if it comes back, report it with this line."
+         .remedy = pieces_.empty() ? "Run again; if it comes back, report it with this line."
                                      : "Run with exec: stream to learn which op it is."});
   }
 
@@ -303,13 +306,13 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  void run_step(size_t i) {
+  void run_step(size_t i, CollectiveLane* lane) {
     if (options_.poison) poison(program_.steps[i]);
     BoundStep& step = steps_[i];
     try {
-      const cudaStream_t on = lane_ ? lane_->begin(i, stream()) : stream();
+      const cudaStream_t on = lane != nullptr ? lane->begin(i, stream()) : stream();
       step.kernel->run({step.inputs, step.outputs, step.workspace, on, options_.groups.get()});
-      if (lane_) lane_->end(i, stream());
+      if (lane != nullptr) lane->end(i, stream());
     } catch (Error& error) {
       error.add_context(describe(program_.steps[i]));
       throw;
@@ -319,7 +322,7 @@ class CudaExecutor final : public Executor {
   void run_profiled() {
     check(cudaEventRecord(events_[0], stream()), "cudaEventRecord");
     for (size_t i = 0; i < steps_.size(); ++i) {
-      run_step(i);
+      run_step(i, nullptr);
       check(cudaEventRecord(events_[i + 1], stream()), "cudaEventRecord");
     }
     synchronize();
@@ -331,25 +334,43 @@ class CudaExecutor final : public Executor {
     }
   }
 
-  // Collectives through host memory wait for the stream.
-  bool can_capture() const { return options_.groups == nullptr || options_.groups->can_be_captured(); }
+  // Collectives through host memory wait for the stream: no graph can hold them.
+  bool cuts() const {
+    return options_.groups != nullptr &&
+           (options_.cut_at_collectives || !options_.groups->can_be_captured());
+  }
 
-  void capture() {
+  // The lane's waits lie inside a graph that holds collectives, and between graphs that do not.
+  void replay(Piece& piece) {
+    if (piece.streamed) {
+      for (size_t i = piece.begin; i < piece.end; ++i) run_step(i, lane_.get());
+      return;
+    }
+    CollectiveLane* outside = cuts() ? lane_.get() : nullptr;
+    if (piece.graph == nullptr) piece.graph = capture(piece, cuts() ? nullptr : lane_.get());
+    if (outside != nullptr) outside->begin(piece.begin, stream());
+    check(cudaGraphLaunch(piece.graph, stream()), "cudaGraphLaunch");
+    if (outside != nullptr) outside->end(piece.end - 1, stream());
+  }
+
+  cudaGraphExec_t capture(const Piece& piece, CollectiveLane* lane) {
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
     try {
-      for (size_t i = 0; i < steps_.size(); ++i) run_step(i);
+      for (size_t i = piece.begin; i < piece.end; ++i) run_step(i, lane);
     } catch (...) {
       cudaStreamEndCapture(stream(), &graph);
       if (graph != nullptr) cudaGraphDestroy(graph);
       throw;
     }
     check(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
-    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphExec_t result = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&result, graph, 0);
     cudaGraphDestroy(graph);
     check(status, "cudaGraphInstantiate");
-    check(cudaGraphUpload(graph_, stream()), "cudaGraphUpload");
+    check(cudaGraphUpload(result, stream()), "cudaGraphUpload");
+    return result;
   }
 
   // As on CPU: NaN patterns in outputs that overwrite no input.
@@ -372,7 +393,7 @@ class CudaExecutor final : public Executor {
   // Streamed runs note each step on the host as it ends.
   std::string where_it_stopped() const {
     const auto reached = static_cast<size_t>(progress_.last());
-    if (graph_ != nullptr || reached >= program_.steps.size()) return program_.name;
+    if (!pieces_.empty() || reached >= program_.steps.size()) return program_.name;
     return describe(program_.steps[reached]);
   }
 
@@ -413,7 +434,7 @@ class CudaExecutor final : public Executor {
   std::unique_ptr<CollectiveLane> lane_;  // null in a world of one
   std::vector<cudaEvent_t> events_;
   std::vector<StepTime> profile_;
-  cudaGraphExec_t graph_ = nullptr;
+  std::vector<Piece> pieces_;  // empty until the second run
   bool ran_ = false;
 };
 

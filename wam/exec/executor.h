@@ -45,6 +45,9 @@ struct ExecOptions {
   bool poison = false;               // fill arena outputs with NaN patterns before they are written
   // For the collectives of a program of several ranks. Null: a world of one.
   std::shared_ptr<const dist::Groups> groups = nullptr;
+  // GPU, kGraph: captured are only the steps between collectives. So it is in any case where the
+  // communicator cannot be captured. The same bits.
+  bool cut_at_collectives = false;
 };
 
 struct StepTime {

@@ -12,6 +12,7 @@
 #include "wam/base/philox.h"
 #include "wam/train/device.h"
 #include "wam/train/fit.h"
+#include "wam/train/ranks.h"
 #include "wam/train/run_plan.h"
 #include "wam/train/schedule.h"
 #include "wam/train/session.h"
@@ -68,6 +69,13 @@ struct Executors {
   std::unique_ptr<Executor> first, add, optimizer;
 };
 
+std::shared_ptr<const dist::Groups> lone_groups(const StepBenchOptions& options) {
+  TrainConfig config;
+  config.device = options.device;
+  config.sharding.strategy = name(options.step.sharding.strategy);
+  return Ranks(nullptr).groups(config);
+}
+
 StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {
   const Target& target = target_of(options.device);
   if (fits_device(options.step.recompute))
@@ -95,6 +103,7 @@ class Rig {
     }
     free_before_ = seen_now();
     memory_ = device_->allocate(plan_);
+    groups_ = lone_groups(options);
     fill_weights(*programs_.params, options.step, options.seed, *memory_);
   }
 
@@ -104,7 +113,10 @@ class Rig {
   Device& device() { return *device_; }
 
   Executors load(bool profile) {
-    const ExecOptions exec{.mode = options_.exec, .profile = profile};
+    const ExecOptions exec{.mode = options_.exec,
+                           .profile = profile,
+                           .groups = groups_,
+                           .cut_at_collectives = options_.cut_at_collectives};
     Executors e{device_->load(programs_.first, memory_, exec), nullptr, nullptr};
     if (programs_.add) e.add = device_->load(*programs_.add, memory_, exec);
     fill_inputs(*e.first);
@@ -135,6 +147,7 @@ class Rig {
   MemoryPlan plan_;
   int64_t free_before_ = 0;
   std::shared_ptr<Memory> memory_;
+  std::shared_ptr<const dist::Groups> groups_;
 };
 
 template <typename F>

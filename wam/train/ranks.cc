@@ -80,7 +80,8 @@ TrainConfig Ranks::place(TrainConfig c) const {
 }
 
 std::shared_ptr<const dist::Groups> Ranks::groups(const TrainConfig& c) const {
-  if (is_alone()) return nullptr;
+  // Alone, a strategy that is named still runs its collectives: what they cost can be seen.
+  if (is_alone() && c.sharding.strategy == "none") return nullptr;
   if (is_cuda(c.device)) {
     const dist::Mesh mesh = sharding_of(c).mesh;
     if (dist::has_nccl())

@@ -31,7 +31,7 @@ class Ranks {
   // The config as this rank runs it: with its place among the ranks, on its GPU. Throws ConfigError
   // where the batch cannot be dealt to the ranks.
   TrainConfig place(TrainConfig config) const;
-  // Communicators for the config's layout; null for a world of one.
+  // Communicators for the config's layout; null for a world of one that divides nothing.
   std::shared_ptr<const dist::Groups> groups(const TrainConfig& config) const;
 
   // Throws ConfigError, on every rank, if `value` is not the same on all: names the odd ones.

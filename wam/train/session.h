@@ -21,21 +21,27 @@ struct Session {
   std::unique_ptr<Encoders> encoders;
   std::unique_ptr<StateAccess> states;
   std::shared_ptr<const dist::Groups> groups;  // null in a world of one
-  ExecOptions exec() const { return {.mode = config.exec, .groups = groups}; }
+  ExecOptions exec() const {
+    return {.mode = config.exec,
+            .groups = groups,
+            .cut_at_collectives = config.sharding.capture == "cut"};
+  }
   // Encodes a micro-batch for `step`: what the encoders make of pictures stays on the device where
   // they share it.
   Encoded encode_for(Executor& step, const data::Batch& batch);
-  VaeConfig vae;           // with the latents' mean and std as used
+  VaeConfig vae;  // with the latents' mean and std as used
   int64_t prompt_tokens = 0;
 };
 
 // Opens data, plans, allocates, loads frozen weights, measures latent statistics if the config asks
 // for it (`latent_stats_json`: what an earlier run measured; empty: measure now).
 // With several ranks all of them open theirs together, each with its own config (Ranks::place).
-std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats_json,
+std::unique_ptr<Session> open_session(const TrainConfig& config,
+                                      const std::string& latent_stats_json,
                                       const Ranks* ranks = nullptr);
 
-// mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are used.
+// mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are
+// used.
 std::string latent_stats_json(const Session& session);
 
 // mean and std back from that text. Throws DataError.
