@@ -10,9 +10,10 @@
 
 #include "wam/base/hash.h"
 #include "wam/base/philox.h"
+#include "wam/dist/device_groups.h"
+#include "wam/dist/loopback.h"
 #include "wam/train/device.h"
 #include "wam/train/fit.h"
-#include "wam/train/ranks.h"
 #include "wam/train/run_plan.h"
 #include "wam/train/schedule.h"
 #include "wam/train/session.h"
@@ -70,10 +71,9 @@ struct Executors {
 };
 
 std::shared_ptr<const dist::Groups> lone_groups(const StepBenchOptions& options) {
-  TrainConfig config;
-  config.device = options.device;
-  config.sharding.strategy = name(options.step.sharding.strategy);
-  return Ranks(nullptr).groups(config);
+  if (!options.communicate) return nullptr;
+  if (!is_cuda(options.device) || !dist::has_nccl()) return dist::make_single_groups();
+  return dist::make_nccl_groups(dist::make_mesh(1, 0, 1), dist::Loopback(1).end(0));
 }
 
 StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {

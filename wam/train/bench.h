@@ -24,7 +24,8 @@ struct StepBenchOptions {
   ExecMode exec = ExecMode::kGraph;
   int64_t steps = 20;
   uint64_t seed = 42;
-  // step.sharding: of a world of one, whose collectives go through NCCL all the same.
+  // A world of one whose collectives (step.sharding) go through NCCL all the same.
+  bool communicate = false;
   bool cut_at_collectives = false;
   bool with_optimizer = true;
   bool profile = true;  // also runs each kernel timed on its own
