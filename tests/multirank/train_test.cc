@@ -12,6 +12,8 @@
 #include "wam/base/philox.h"
 #include "wam/dist/mpi.h"
 #include "wam/dist/process_testing.h"
+#include "wam/train/metrics_log.h"
+#include "wam/train/metrics_sink.h"
 
 namespace wam {
 namespace {
@@ -77,16 +79,43 @@ TEST(TrainRanks, FourRanksByMpiGiveTheBitsOfOneProcess) {
   EXPECT_EQ(e2e::losses(folder / "full"), want);
 }
 
+// What each step was given, in the order of the global batch.
+std::vector<std::string> samples(const std::filesystem::path& run) {
+  std::vector<std::string> steps;
+  for (const train::MetricsRecord& record : train::read_metrics_log(run / "metrics.jsonl")) {
+    if (record.text("kind") == "train") steps.push_back(record.text("samples").value_or("none"));
+  }
+  return steps;
+}
+
+// Validation is divided among the ranks, also where it does not come out even: 3 micro-batches of 4
+// ranks, 5 of 2. Its losses are gathered and added in one order.
+TEST(TrainRanks, ValidationIsTheSameForAnyNumberOfRanks) {
+  const TempDir folder;
+  std::vector<std::vector<double>> curves;
+  for (const auto& [ranks, windows] : {std::pair(1, 3), std::pair(4, 3), std::pair(1, 5), std::pair(2, 5)}) {
+    const std::string name = std::to_string(ranks) + "_" + std::to_string(windows);
+    run_ranks(folder, ranks,
+              config_file(folder, name,
+                          {"steps=2", "validate_every=1", "optimizer.clip_grad=0",
+                           "validation_samples=" + std::to_string(windows)}));
+    curves.push_back(train::read_curve(folder / name, "validation", "loss").values);
+    EXPECT_EQ(curves.back().size(), 3u);
+  }
+  EXPECT_EQ(curves[1], curves[0]);
+  EXPECT_EQ(curves[3].front(), curves[2].front());
+}
+
 // Four ranks for 8 steps, then two up to 14, then one up to 20. With two ranks micro-batches 0, 1
 // and 2, 3 are added first; what that does to a loss is bounded by what reversing the samples'
 // order of addition may do: some units in the last place a step, see shard_test.
 TEST(TrainRanks, ElasticResumeFromFourRanksToTwoToOne) {
   const TempDir folder;
-  const std::vector<double> want = losses_alone(folder, "alone", {});
+  const std::vector<double> want = losses_alone(folder, "alone", {"log_samples=true"});
   for (const auto& [ranks, until] : {std::pair(4, 8), std::pair(2, 14), std::pair(1, 20)}) {
     // The schedule is that of 20 steps: an interrupted run, not a shorter one.
     const std::string config =
-        config_file(folder, "elastic", {"sharding.strategy=full", "save_every=1"});
+        config_file(folder, "elastic", {"sharding.strategy=full", "save_every=1", "log_samples=true"});
     const bool resume = ranks != 4;
     if (ranks == 1) {
       run_ranks(folder, 1, config, resume);
@@ -105,6 +134,7 @@ TEST(TrainRanks, ElasticResumeFromFourRanksToTwoToOne) {
   }
   const std::vector<double> got = e2e::losses(folder / "elastic");
   ASSERT_EQ(got.size(), want.size());
+  EXPECT_EQ(samples(folder / "elastic"), samples(folder / "alone"));
   for (size_t i = 0; i < want.size(); ++i)
     EXPECT_NEAR(got[i], want[i], 64 * 0x1p-24 * double(i + 1) * want[i]) << i;
 }

@@ -258,6 +258,7 @@ void root_fields(Section& s, TrainConfig& c) {
   s.field("validate_every", c.validate_every);
   s.field("validation_samples", c.validation_samples);
   s.field("log_every", c.log_every);
+  s.field("log_samples", c.log_samples);
 }
 const std::vector<std::string> kRootKeys = {
     "run_dir",        "seed",             "device",         "encoder_device", "dtype",
@@ -265,7 +266,7 @@ const std::vector<std::string> kRootKeys = {
     "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
     "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
-    "log_every",      "model",            "vae",            "text_encoder",   "clip",
+    "log_every",      "log_samples",      "model",            "vae",            "text_encoder",   "clip",
     "dataset",        "optimizer",        "sharding"};
 
 template <typename T, typename F>

@@ -103,6 +103,7 @@ struct TrainConfig {
   int64_t save_every = 500, keep_last = 3;
   int64_t validate_every = 200, validation_samples = 8;
   int64_t log_every = 1;
+  bool log_samples = false;  // name each step's samples in metrics.jsonl
 
   // No keys: this process's place in the run, known when it starts.
   int64_t rank = 0, ranks = 1;

@@ -36,7 +36,9 @@ void MetricsSink::log_step(const StepMetrics& m) {
                                    {"slowest_seconds", m.slowest_seconds},
                                    {"collective_share", m.collective_share}});
   }
-  log_.write(record_of(m.step, "train", scalars));
+  MetricsRecord record = record_of(m.step, "train", scalars);
+  if (!m.samples.empty()) record.fields.emplace_back("samples", m.samples);
+  log_.write(record);
   events_.add_scalars(m.step, with_prefix("train/", scalars));
 }
 

@@ -74,6 +74,14 @@ TrainConfig Ranks::place(TrainConfig c) const {
                                (c.global_batch_size / at_once + 1) * at_once)});
   }
   sharding_of(c);
+  // NCCL sends what it adds: a narrower type on the wire alone is not to be had.
+  if (is_cuda(c.device) && c.sharding.reduce_dtype == DType::kBF16 && c.gradient_dtype == DType::kF32) {
+    throw ConfigError({.where = "sharding.reduce_dtype",
+                       .what = "on a GPU gradients are sent in the type in which they are kept",
+                       .got = "bf16 beside gradient_dtype f32",
+                       .expected = "f32, or gradient_dtype: bf16",
+                       .remedy = "Set sharding.reduce_dtype: f32, or gradient_dtype: bf16 (with dtype: bf16)."});
+  }
   if (c.device == "cuda" && !is_alone())
     c.device += ":" + std::to_string(world_->launch().local_rank);
   return c;

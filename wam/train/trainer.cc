@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "wam/base/error.h"
+#include "wam/base/strings.h"
 #include "wam/base/files.h"
 #include "wam/base/hash.h"
 #include "wam/base/log.h"
@@ -85,7 +86,7 @@ class Trainer::Impl {
                  .total_steps = config_.steps};
     if (folder_) sink_ = std::make_unique<MetricsSink>(folder_->path(), step_);
     if (session_->data.validation) {
-      validation_ = std::make_unique<Validation>(*session_);
+      validation_ = std::make_unique<Validation>(*session_, ranks_);
     }
   }
 
@@ -248,6 +249,7 @@ class Trainer::Impl {
       }
       interrupted_ = interrupted_ || all[i++] != 0;
     }
+    if (config_.log_samples) m.samples = samples_of_all(ids);
     m.grad_norm = std::sqrt(optimizer_->fetched(kNorm).as<float>()[0]);
     m.skipped = optimizer_->fetched(kScalars).as<float>()[kAdamwSkip] != 0;
     if (!m.skipped) return;
@@ -256,6 +258,12 @@ class Trainer::Impl {
       if (gradient_alone) suspects += samples_text(micro, !suspects.empty());
     }
     on_non_finite(m, of_all_ranks(suspects), gradient_alone);
+  }
+
+  std::string samples_of_all(const std::vector<std::vector<data::SampleId>>& ids) const {
+    std::string own;
+    for (const auto& micro : ids) own += samples_text(micro, !own.empty());
+    return join(ranks_.gather(own), ", ");
   }
 
   // "rank 2: episode 7 row 31; rank 3: ..." of the ranks that have something to say.

@@ -29,6 +29,7 @@ struct StepMetrics {
   // the largest share of the step that a rank spent in collectives.
   int slowest_rank = -1;
   double slowest_seconds = 0, collective_share = 0;
+  std::string samples;  // with log_samples: the step's, in the order of the global batch
 };
 
 struct TrainResult {

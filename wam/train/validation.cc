@@ -1,5 +1,7 @@
 #include "wam/train/validation.h"
 
+#include <algorithm>
+
 #include "wam/data/loader.h"
 
 namespace wam::train {
@@ -9,34 +11,65 @@ constexpr uint64_t kNoiseSeed = 0x76616c6e6f697365ULL;
 
 }  // namespace
 
-Validation::Validation(Session& session)
+Validation::Validation(Session& session, const Ranks& ranks)
     : session_(session),
+      ranks_(ranks),
       executor_(session.device->load(session.plan.step.validation, session.memory, session.exec())) {
   const TrainConfig& c = session.config;
+  num_batches_ = (c.validation_samples + c.micro_batch_size - 1) / c.micro_batch_size;
+  rounds_ = (num_batches_ + ranks.size() - 1) / ranks.size();
+  Share own = share_of(ranks.rank());
+  // Who has none runs the last one along: the programs of sharded weights need all ranks.
+  if (own.first == own.end) own = {num_batches_ - 1, num_batches_};
+  load(own);
+}
+
+Validation::Share Validation::share_of(int rank) const {
+  return {std::min(num_batches_, rank * rounds_), std::min(num_batches_, (rank + 1) * rounds_)};
+}
+
+void Validation::load(const Share& own) {
+  const TrainConfig& c = session_.config;
   const int64_t micro = c.micro_batch_size;
-  const int64_t batches = (c.validation_samples + micro - 1) / micro;
-  data::Loader loader({.samples_per_step = batches * micro,
+  data::Loader loader({.first_index = own.first * micro,
+                       .samples_per_step = (own.end - own.first) * micro,
                        .micro_batch_size = micro,
                        .num_workers = c.dataset.num_workers,
                        .prefetch_batches = c.dataset.prefetch_batches},
-                      session.data.validation);
-  for (int64_t i = 0; i < batches; ++i) {
+                      session_.data.validation);
+  for (int64_t i = own.first; i < own.end; ++i) {
     const data::Batch batch = loader.next();
-    const Encoded encoded = session.encoders->encode(batch.video, batch.token_ids, batch.prompts);
-    batches_.push_back(make_step_inputs(c, session.plan.model, batch, encoded,
+    const Encoded encoded = session_.encoders->encode(batch.video, batch.token_ids, batch.prompts);
+    batches_.push_back(make_step_inputs(c, session_.plan.model, batch, encoded,
                                         {kNoiseSeed, 0, i * micro}));
   }
 }
 
+std::vector<double> Validation::losses(const StepInputs& inputs) {
+  inputs.write_to(*executor_);
+  executor_->run();
+  std::vector<double> values;
+  for (const char* name : {"loss", "dynamics_loss", "action_loss"})
+    values.push_back(executor_->read(name).as<float>()[0]);
+  return values;
+}
+
 StepMetrics Validation::run() {
+  std::vector<double> own;
+  for (int64_t i = 0; i < rounds_; ++i) {
+    const auto last = std::ssize(batches_) - 1;
+    const std::vector<double> values = losses(batches_[static_cast<size_t>(std::min(i, last))]);
+    own.insert(own.end(), values.begin(), values.end());
+  }
+  const std::vector<double> all = ranks_.gather(own);
   StepMetrics mean;
-  const double share = 1.0 / static_cast<double>(batches_.size());
-  for (const StepInputs& inputs : batches_) {
-    inputs.write_to(*executor_);
-    executor_->run();
-    mean.loss += share * executor_->read("loss").as<float>()[0];
-    mean.dynamics_loss += share * executor_->read("dynamics_loss").as<float>()[0];
-    mean.action_loss += share * executor_->read("action_loss").as<float>()[0];
+  const double share = 1.0 / static_cast<double>(num_batches_);
+  // Shares follow each other without gaps: all but the last ranks' are `rounds_` long.
+  for (int64_t i = 0; i < num_batches_; ++i) {
+    const double* values = all.data() + 3 * i;
+    mean.loss += share * values[0];
+    mean.dynamics_loss += share * values[1];
+    mean.action_loss += share * values[2];
   }
   return mean;
 }
