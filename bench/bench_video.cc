@@ -4,17 +4,26 @@
 // apart, from random places, as training draws them. CPU seconds are of this process, so
 // frames_per_cpu_s is per core. --images times a copy with PNG pictures inside parquet; --ffmpeg
 // times the ffmpeg program decoding the same videos to RGB with one thread.
+//
+// bench_video --clips-file FILE [--threads N]: decodes the clips of a file, a line each: path, tab,
+// frame numbers. Once to warm up, once timed; with --cold every clip meets a reader that has seen
+// no file. tools/bench_torchcodec.py runs it beside torchcodec.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <fstream>
+#include <memory>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +35,7 @@
 #include "wam/data/lerobot_info.h"
 #include "wam/data/lerobot_v2.h"
 #include "wam/data/repack.h"
+#include "wam/data/video_reader.h"
 
 namespace {
 
@@ -34,9 +44,10 @@ using wam::data::Episode;
 
 struct Options {
   std::string dataset;
+  std::string clips_file;
   int threads = 1;
   int64_t clips = 100, frames = 33, stride = 3;
-  bool images = false, ffmpeg = false;
+  bool images = false, ffmpeg = false, cold = false;
 };
 
 double cpu_seconds(int who) {
@@ -157,13 +168,81 @@ void bench_ffmpeg(const Dataset& dataset, const Options& options) {
     for (const Episode& episode : dataset.episodes()) {
       const auto path = wam::data::video_path(dataset.root(), info, episode.index, camera);
       if (run_ffmpeg(path.string()) != 0) {
-        throw wam::DataError({.where = path.string(), .what = "ffmpeg failed",
+        throw wam::DataError({.where = path.string(),
+                              .what = "ffmpeg failed",
                               .remedy = "Try it by hand on this file."});
       }
       frames += episode.length;
     }
     return frames;
   });
+}
+
+struct Clip {
+  std::string path;
+  std::vector<int64_t> frames;
+};
+
+std::vector<Clip> read_clips(const std::string& file) {
+  std::vector<Clip> clips;
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t tab = line.find('\t');
+    Clip clip{line.substr(0, tab), {}};
+    std::istringstream numbers(tab == std::string::npos ? "" : line.substr(tab));
+    for (int64_t frame = 0; numbers >> frame;) clip.frames.push_back(frame);
+    if (!clip.frames.empty()) clips.push_back(std::move(clip));
+  }
+  if (!clips.empty()) return clips;
+  throw wam::DataError({.where = file,
+                        .what = "no clips",
+                        .expected = "lines of path, tab, frame numbers",
+                        .remedy = "Make the file with tools/bench_torchcodec.py."});
+}
+
+void bench_clips(const Options& options) {
+  const std::vector<Clip> clips = read_clips(options.clips_file);
+  const auto indexes = std::make_shared<wam::data::VideoIndexCache>();
+  std::vector<std::unique_ptr<wam::data::VideoReader>> readers;
+  for (int t = 0; t < options.threads; ++t) {
+    readers.push_back(std::make_unique<wam::data::VideoReader>(indexes, 32));
+  }
+  std::vector<uint64_t> sums(clips.size());
+  const auto pass = [&](bool with_sums) {
+    std::atomic<size_t> next{0};
+    return on_threads(options.threads, [&](int t) {
+      int64_t frames = 0;
+      for (size_t i = next++; i < clips.size(); i = next++) {
+        if (options.cold) {
+          readers[static_cast<size_t>(t)] = std::make_unique<wam::data::VideoReader>();
+        }
+        const wam::HostTensor pictures =
+            readers[static_cast<size_t>(t)]->read(clips[i].path, clips[i].frames);
+        frames += pictures.shape()[0];
+        if (!with_sums) continue;
+        const auto bytes = pictures.as<uint8_t>();
+        sums[i] = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+      }
+      return frames;
+    });
+  };
+  const auto packets = [&] {
+    int64_t total = 0;
+    for (const auto& reader : readers) total += reader->counts().packets_decoded;
+    return total;
+  };
+  pass(true);
+  const int64_t before = packets();
+  const auto start = std::chrono::steady_clock::now();
+  const double cpu_start = cpu_seconds(RUSAGE_SELF);
+  const int64_t frames = pass(false);
+  const double cpu = cpu_seconds(RUSAGE_SELF) - cpu_start;
+  const double wall =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(
+      "{{\"clips\": {}, \"frames\": {}, \"decoded\": {}, \"wall_s\": {:.4f}, \"cpu_s\": {:.4f}, "
+      "\"sums\": [{}]}}\n",
+      clips.size(), frames, packets() - before, wall, cpu, fmt::join(sums, ", "));
 }
 
 Options parse(int argc, char** argv) {
@@ -179,6 +258,10 @@ Options parse(int argc, char** argv) {
       options.frames = number();
     else if (argument == "--stride")
       options.stride = number();
+    else if (argument == "--clips-file")
+      options.clips_file = i + 1 < argc ? argv[++i] : "";
+    else if (argument == "--cold")
+      options.cold = true;
     else if (argument == "--images")
       options.images = true;
     else if (argument == "--ffmpeg")
@@ -186,17 +269,20 @@ Options parse(int argc, char** argv) {
     else
       options.dataset = argument;
   }
-  const bool good = !options.dataset.empty() && options.threads > 0 && options.clips > 0 &&
-                    options.frames > 0 && options.stride > 0;
+  const bool good = options.dataset.empty() != options.clips_file.empty() && options.threads > 0 &&
+                    options.clips > 0 && options.frames > 0 && options.stride > 0;
   if (good) return options;
   throw wam::ConfigError({.where = "bench_video",
                           .what = "usage",
                           .expected = "DATASET [--threads N] [--clips N] [--frames N] [--stride N] "
-                                      "[--images] [--ffmpeg], numbers above 0",
+                                      "[--images] [--ffmpeg], or --clips-file FILE [--cold] "
+                                      "[--threads N]; "
+                                      "numbers above 0",
                           .remedy = "Call it like that."});
 }
 
 void run(const Options& options) {
+  if (!options.clips_file.empty()) return bench_clips(options);
   const auto dataset = wam::data::open_dataset(options.dataset);
   if (options.ffmpeg) bench_ffmpeg(*dataset, options);
   if (!options.images) return bench(*dataset, options.dataset, options);

@@ -4,6 +4,7 @@
 
 #include "wam/base/error.h"
 #include "wam/base/strings.h"
+#include "wam/cli/bench_loader.h"
 #include "wam/cli/commands.h"
 #include "wam/cli/usage.h"
 #include "wam/train/bench.h"
@@ -160,6 +161,7 @@ void add_bench(CLI::App& app, int&) {
   CLI::App* step = bench->add_subcommand("step", "A training step on random inputs");
   add_options(*step, *args);
   step->callback([args] { run_bench(*args); });
+  add_bench_loader(*bench);
 }
 
 }  // namespace wam::cli
