@@ -108,7 +108,7 @@ TEST_F(ShardedOnOneGpu, NcclInAWorldOfOneChangesNoBit) {
       for (const bool cut : {false, true}) {
         RunOptions options = options_of(strategy, 1, 1, 2);
         options.step.dtype = dtype;
-        options.nccl = true;
+        options.nccl = options.step.sharding.keep_lone = true;
         options.cut_at_collectives = cut;
         expect_same(run(options), want,
                     std::string(train::name(strategy)) + (cut ? ", cut" : ", captured"));

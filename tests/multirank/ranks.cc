@@ -53,6 +53,7 @@ class Rank {
                            .cut_at_collectives = options.cut_at_collectives};
     first_ = device_->load(programs_.first, memory_, exec);
     if (programs_.add) add_ = device_->load(*programs_.add, memory_, exec);
+    if (programs_.last) last_ = device_->load(*programs_.last, memory_, exec);
     optimizer_ = device_->load(programs_.optimizer, memory_, exec);
     groups_ = exec.groups;
     // Losses are gathered by the host.
@@ -89,7 +90,8 @@ class Rank {
   std::vector<double> run_micro_batches(int64_t step) {
     std::vector<double> losses(static_cast<size_t>(step_.accumulate));
     for (int64_t j = 0; j < step_.accumulate; ++j) {
-      Executor& executor = j == 0 ? *first_ : *add_;
+      Executor& executor =
+          j == 0 ? *first_ : last_ && j + 1 == step_.accumulate ? *last_ : *add_;
       const int64_t which = options_.reverse ? step_.accumulate - 1 - j : j;
       fill_inputs(executor, step, transport_->rank() * step_.accumulate + which);
       executor.run();
@@ -107,8 +109,9 @@ class Rank {
   }
 
   void count_bytes(Result& result) const {
-    result.planned_bytes += planned(programs_.first) + planned(programs_.optimizer);
-    if (programs_.add) result.planned_bytes += (step_.accumulate - 1) * planned(*programs_.add);
+    result.planned_bytes += planned(programs_.optimizer);
+    for (int64_t j = 0; j < step_.accumulate; ++j)
+      result.planned_bytes += planned(programs_.micro_batch(j, step_.accumulate));
     result.received_bytes = 0;
     for (const dist::Axis axis : {dist::Axis::kShard, dist::Axis::kReplica}) {
       result.received_bytes += groups_->on(axis).stats().bytes_received;
@@ -131,7 +134,7 @@ class Rank {
   train::StepPrograms programs_;
   std::shared_ptr<Memory> memory_;
   std::unique_ptr<train::StateAccess> states_;
-  std::unique_ptr<Executor> first_, add_, optimizer_;
+  std::unique_ptr<Executor> first_, add_, last_, optimizer_;
   std::shared_ptr<const dist::Groups> groups_;
   std::shared_ptr<dist::Communicator> world_;
 };

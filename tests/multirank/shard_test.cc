@@ -17,16 +17,21 @@ struct Layout {
   bool full_recompute = false;
   bool keep_gathered = false;
   int64_t prefetch = 1;
+  bool overlap = true;
 };
 
 std::string text(const Layout& l) {
   return std::string(train::name(l.strategy)) + " on " + std::to_string(l.world) +
          " ranks, shard groups of " + std::to_string(l.shard_size) +
-         (l.full_recompute ? ", full recompute" : "");
+         (l.full_recompute ? ", full recompute" : "") + (l.overlap ? "" : ", sums after the step");
 }
 
 std::vector<Layout> layouts(int world) {
-  std::vector<Layout> all = {{Strategy::kNone, world, 1}};
+  std::vector<Layout> all = {{Strategy::kNone, world, 1}, {Strategy::kNone, world, 1, true}};
+  for (const Strategy strategy : {Strategy::kNone, Strategy::kOptimizer}) {
+    all.push_back({strategy, world, strategy == Strategy::kNone ? 1 : world});
+    all.back().overlap = false;
+  }
   for (const Strategy strategy : {Strategy::kOptimizer, Strategy::kGradients, Strategy::kFull}) {
     for (const bool recompute : {false, true}) all.push_back({strategy, world, world, recompute});
   }
@@ -50,6 +55,7 @@ RunOptions options_of(const Layout& l, int64_t micro_batches, double clip = 0) {
   o.step.sharding.strategy = l.strategy;
   o.step.sharding.reshard_after_forward = !l.keep_gathered;
   o.step.sharding.prefetch = l.prefetch;
+  o.step.sharding.overlap = l.overlap;
   if (l.full_recompute) o.step.recompute.policy = RecomputePolicy::kFull;
   return o;
 }

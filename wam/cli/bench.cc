@@ -105,7 +105,7 @@ train::StepBenchOptions options_of(const BenchArgs& args) {
     refuse("--gradient-dtype", "bf16", "f32 beside --dtype f32");
   }
   if (!args.sharding.empty()) step.sharding.strategy = parse_strategy(args.sharding);
-  o.communicate = !args.sharding.empty();
+  o.communicate = step.sharding.keep_lone = !args.sharding.empty();
   if (args.capture != "inside" && args.capture != "cut") refuse("--capture", args.capture, "inside or cut");
   o.cut_at_collectives = args.capture == "cut";
   if (args.no_fusion) step.fuse = false;

@@ -6,6 +6,7 @@
 #include "wam/base/check.h"
 #include "wam/graph/builder.h"
 #include "wam/ops/add.h"
+#include "wam/ops/all_reduce.h"
 #include "wam/ops/pack.h"
 #include "wam/ops/reduce_scatter.h"
 #include "wam/ops/reshape.h"
@@ -166,12 +167,21 @@ class Sharder {
     }
     if (pieces.empty()) return;
     graph_.updates() = std::move(others);
-    for (const ValueId state : states) graph_.retire(state);
-    const ValueId part =
-        graph_.add_state("grad_shard/" + buffer.weights, {dtype, Shape{part_of(buffer)}},
-                         {buffer.gradients, 0, StateRole::kGradient});
+    for (const ValueId state : states) {
+      if (!is_read(state)) graph_.retire(state);
+    }
+    const ValueId part = graph_.add_state(
+        (options_.scatter ? "grad_shard/" : "flat_grad/") + buffer.weights,
+        {dtype, Shape{options_.scatter ? part_of(buffer) : buffer.num_elements}},
+        {buffer.gradients, 0, StateRole::kGradient});
     const Builder::Scope scope{label(buffer, "reduce"), buffer.block, Phase::kBackward};
     graph_.add_update(part, emit_at(position, scope, [&] { return reduce(buffer, pieces, part); }));
+  }
+
+  bool is_read(ValueId state) const {
+    return std::ranges::any_of(order_, [&](NodeId id) {
+      return std::ranges::count(graph_.node(id).inputs, state) != 0;
+    });
   }
 
   ValueId reduce(const ShardedBuffer& buffer, const std::map<int64_t, ValueId>& pieces,
@@ -181,6 +191,10 @@ class Sharder {
     for (const auto& [offset, value] : pieces) {
       offsets.push_back(offset);
       values.push_back(value);
+    }
+    if (!options_.scatter) {
+      return all_reduce(builder_, pack(builder_, values, offsets, buffer.num_elements), options_.group,
+                        options_.wire);
     }
     const ValueId whole = pack(builder_, values, offsets, part_of(buffer) * options_.group.ranks);
     const ValueId sum = reduce_scatter(builder_, whole, options_.group, options_.wire);

@@ -31,6 +31,7 @@ struct ShardOptions {
   bool reshard_after_forward = true;  // false: what was gathered is kept for the backward half
   int64_t prefetch = 1;               // how many buffers ahead of its first reader a gather stands
   bool gradients = false;
+  bool scatter = true;  // a rank keeps its part of the sum; false: the whole sum, as "flat_grad/<region>"
   DType wire = DType::kF32;  // of the terms of a gradient's sum on their way
   bool accumulate = false;   // add to the gradients' states instead of writing them
 };
@@ -40,7 +41,8 @@ struct ShardOptions {
 int64_t shard_elements(int64_t num_elements, int64_t ranks);
 
 // States afterwards: "shard/<region>" and "grad_shard/<region>", one each a buffer, at the start of
-// their regions. Gradient states must only be written (no graph that accumulates).
+// their regions. A graph that accumulates by itself still reads its gradient states of before; then
+// `accumulate` must be false.
 bool shard(Graph& graph, const ShardOptions& options);
 
 }  // namespace wam

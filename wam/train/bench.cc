@@ -67,7 +67,7 @@ void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t s
 }
 
 struct Executors {
-  std::unique_ptr<Executor> first, add, optimizer;
+  std::unique_ptr<Executor> first, add, last, optimizer;
 };
 
 std::shared_ptr<const dist::Groups> lone_groups(const StepBenchOptions& options) {
@@ -86,6 +86,7 @@ StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {
 MemoryPlan plan_of(const StepBenchOptions& options, const StepPrograms& programs) {
   std::vector<const Program*> used = {&programs.first};
   if (programs.add) used.push_back(&*programs.add);
+  if (programs.last) used.push_back(&*programs.last);
   if (options.with_optimizer) used.push_back(&programs.optimizer);
   return combine(used);
 }
@@ -117,8 +118,9 @@ class Rig {
                            .profile = profile,
                            .groups = groups_,
                            .cut_at_collectives = options_.cut_at_collectives};
-    Executors e{device_->load(programs_.first, memory_, exec), nullptr, nullptr};
+    Executors e{device_->load(programs_.first, memory_, exec), nullptr, nullptr, nullptr};
     if (programs_.add) e.add = device_->load(*programs_.add, memory_, exec);
+    if (programs_.last) e.last = device_->load(*programs_.last, memory_, exec);
     fill_inputs(*e.first);
     if (!options_.with_optimizer) return e;
     e.optimizer = device_->load(programs_.optimizer, memory_, exec);
@@ -128,7 +130,9 @@ class Rig {
 
   void run(Executors& e) const {
     e.first->run();
-    for (int64_t i = 1; i < options_.step.accumulate; ++i) e.add->run();
+    for (int64_t i = 1; i < options_.step.accumulate; ++i) {
+      (e.last && i + 1 == options_.step.accumulate ? e.last : e.add)->run();
+    }
     if (e.optimizer) e.optimizer->run();
     e.first->synchronize();
   }
@@ -202,7 +206,7 @@ void profile(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
   bench.profiled_seconds = (now() - start) / static_cast<double>(steps);
   std::map<std::string, OpTime> by_op;
   const auto runs = static_cast<double>(steps + 1);
-  for (const Executor* executor : {e.first.get(), e.add.get(), e.optimizer.get()}) {
+  for (const Executor* executor : {e.first.get(), e.add.get(), e.last.get(), e.optimizer.get()}) {
     if (executor != nullptr) add_profile(*executor, runs, by_op, bench.kernel_seconds);
   }
   for (auto& [name, op] : by_op) bench.ops.push_back(op);
@@ -245,7 +249,8 @@ StepBench planned(const StepBenchOptions& options, const StepPrograms& programs,
                   .arena_planned = plan.arena_bytes,
                   .recomputed_flops = programs.recompute.recomputed_flops * (1 + added),
                   .recomputed = programs.recompute.dropped};
-  bench.flops = programs.first.cost.flops + (programs.add ? added * programs.add->cost.flops : 0);
+  for (int64_t i = 0; i < options.step.accumulate; ++i)
+    bench.flops += programs.micro_batch(i, options.step.accumulate).cost.flops;
   if (options.with_optimizer) bench.flops += programs.optimizer.cost.flops;
   return bench;
 }

@@ -69,6 +69,7 @@ struct ShardingSection {
   bool reshard_after_forward = true;
   int64_t prefetch = 1;
   DType reduce_dtype = DType::kF32;
+  bool overlap = true;
   std::string capture = "inside";  // or cut: collectives in CUDA graphs, or between them
   int64_t bucket_bytes = int64_t{4} << 20;
   double silence_seconds = 30, hang_seconds = 1800;  // of the watchdog

@@ -130,13 +130,19 @@ class Comparison {
       together.insert(together.end(), {&encoders_.pictures, &encoders_.prompt});
     layout.memory = combine(together);
     Traffic traffic;
-    traffic.add(step.first, 1);
-    if (step.add) traffic.add(*step.add, c.accumulate() - 1);
+    double flops = step.optimizer.cost.flops, behind = 0;  // what collectives can hide behind
+    for (int64_t i = 0; i < c.accumulate(); ++i) {
+      const Program& program = step.micro_batch(i, c.accumulate());
+      const int64_t before = traffic.total();
+      traffic.add(program, 1);
+      flops += program.cost.flops;
+      if (traffic.total() > before) behind += program.cost.flops;
+    }
     const int64_t in_step = traffic.total();
     traffic.add(step.optimizer, 1);
-    double flops = step.first.cost.flops + step.optimizer.cost.flops;
-    if (step.add) flops += static_cast<double>(c.accumulate() - 1) * step.add->cost.flops;
     layout.compute_seconds = flops / cluster_.flops_per_second;
+    // Sums of gradients alone trail a backward half, two thirds of a micro-batch.
+    if (!layout.sharding.divides_weights()) behind *= 2.0 / 3;
     const dist::Mesh& mesh = layout.sharding.mesh;
     (mesh.shard_size > ranks_of_node() ? layout.network_bytes : layout.node_bytes) += traffic.shard;
     // Replicas: groups beside each other on a node, or one a node.
@@ -148,7 +154,7 @@ class Comparison {
     const double share = traffic.total() == 0
                              ? 0
                              : static_cast<double>(in_step) / static_cast<double>(traffic.total());
-    layout.hidden_seconds = std::min(layout.compute_seconds, share * layout.communication_seconds);
+    layout.hidden_seconds = std::min(behind / cluster_.flops_per_second, share * layout.communication_seconds);
   }
 
   const TrainConfig& config_;

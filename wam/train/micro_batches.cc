@@ -30,12 +30,12 @@ MicroBatchChoice plan_size(TrainConfig config, int64_t size, const Card& card) {
         plan_run(config, {.limit = MemoryLimit{card.free_bytes - kDeviceReserve, card.name}});
     const StepPrograms& step = plan.step;
     const auto added = static_cast<double>(config.accumulate() - 1);
-    double flops = step.first.cost.flops + step.optimizer.cost.flops;
-    choice.step_seconds =
-        predict_seconds(step.first, card.rates) + predict_seconds(step.optimizer, card.rates);
-    if (step.add) {
-      flops += added * step.add->cost.flops;
-      choice.step_seconds += added * predict_seconds(*step.add, card.rates);
+    double flops = step.optimizer.cost.flops;
+    choice.step_seconds = predict_seconds(step.optimizer, card.rates);
+    for (int64_t i = 0; i < config.accumulate(); ++i) {
+      const Program& program = step.micro_batch(i, config.accumulate());
+      flops += program.cost.flops;
+      choice.step_seconds += predict_seconds(program, card.rates);
     }
     choice.planned_bytes = plan.memory.total_bytes();
     choice.recomputed_share = step.recompute.recomputed_flops * (1 + added) / flops;

@@ -66,7 +66,8 @@ class OptimizerGraph {
 
   // The whole gradient, or this rank's part of it, of all samples of the step.
   ValueId summed_gradient(const FlatBuffer& buffer) {
-    const bool whole = !sharding_.divides_gradients();
+    const bool early = sharding_.sums_early();
+    const bool whole = !sharding_.divides_gradients() && !(early && sharding_.divides_optimizer());
     const ValueId stored = state("flat_grad/", buffer, gradient_region(buffer.region),
                                  whole ? sharding_.padded_elements(buffer) : kept(buffer),
                                  options_.gradient_dtype, StateRole::kGradient);
@@ -74,7 +75,7 @@ class OptimizerGraph {
     if (whole && sharding_.divides_optimizer()) {
       grad = reduce_scatter(b_, grad, sharding_.group(Axis::kShard), sharding_.reduce_dtype);
     }
-    if (sharding_.mesh.replicas == 1) return grad;
+    if (sharding_.mesh.replicas == 1 || (early && sharding_.early_axis() == Axis::kReplica)) return grad;
     grad = all_reduce(b_, grad, sharding_.group(Axis::kReplica), sharding_.reduce_dtype);
     // In place: the sums of all buffers are needed together, for the norm.
     if (b_.type(grad) == b_.type(stored)) graph_.add_update(stored, grad);

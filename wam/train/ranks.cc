@@ -53,6 +53,7 @@ Sharding sharding_of(const TrainConfig& c) {
   sharding.reshard_after_forward = c.sharding.reshard_after_forward;
   sharding.prefetch = c.sharding.prefetch;
   sharding.reduce_dtype = c.sharding.reduce_dtype;
+  sharding.overlap = c.sharding.overlap;
   return sharding;
 }
 

@@ -17,16 +17,18 @@ std::string_view name(Strategy strategy) {
 }
 
 std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,
-                                          bool accumulate) {
-  if (!sharding.divides_gradients()) return std::nullopt;
-  ShardOptions options{.group = sharding.group(dist::Axis::kShard),
+                                          bool accumulate, bool last) {
+  const bool early = last && sharding.sums_early();
+  if (!sharding.divides_gradients() && !early) return std::nullopt;
+  ShardOptions options{.group = sharding.group(early ? sharding.early_axis() : dist::Axis::kShard),
                        .buffers = {},
                        .weights = sharding.divides_weights(),
                        .reshard_after_forward = sharding.reshard_after_forward,
                        .prefetch = sharding.prefetch,
                        .gradients = true,
+                       .scatter = sharding.divides_optimizer(),
                        .wire = sharding.reduce_dtype,
-                       .accumulate = accumulate};
+                       .accumulate = accumulate && !early};
   for (const FlatBuffer& buffer : params.buffers()) {
     options.buffers.push_back(
         {buffer.region, gradient_region(buffer.region), buffer.num_elements, buffer.block});

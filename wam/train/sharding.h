@@ -31,10 +31,21 @@ struct Sharding {
   bool reshard_after_forward = true;  // kFull: false keeps gathered weights for the backward half
   int64_t prefetch = 1;               // kFull: buffers gathered ahead
   DType reduce_dtype = DType::kF32;   // of gradients on their way: kF32 or kBF16
+  bool overlap = true;   // kNone, kOptimizer: sums behind the last micro-batch's backward half
+  bool keep_lone = false;  // collectives of a world of one stay in: to see what they cost
 
   bool divides_optimizer() const { return strategy != Strategy::kNone; }
   bool divides_gradients() const { return strategy >= Strategy::kGradients; }
   bool divides_weights() const { return strategy == Strategy::kFull; }
+  // Gradients that every rank keeps whole are summed block by block as the last micro-batch makes
+  // them, not all together after it.
+  bool sums_early() const {
+    return overlap && !divides_gradients() && (mesh.world() > 1 || keep_lone);
+  }
+  // The group over which that is done; what is left to replicas of it comes after.
+  dist::Axis early_axis() const {
+    return divides_optimizer() ? dist::Axis::kShard : dist::Axis::kReplica;
+  }
   RankGroup group(dist::Axis axis) const { return {dist::name(axis), mesh.size(axis)}; }
   // Elements a rank keeps of a state that is divided, and where they begin in the flat buffer.
   int64_t part_elements(const FlatBuffer& buffer) const {
@@ -50,8 +61,9 @@ struct Sharding {
   }
 };
 
-// What the pass has to do to a step's graph; nothing if states are whole in it.
+// What the pass has to do to a step's graph, of a micro-batch that accumulates or is the step's last;
+// nothing if states are whole in it.
 std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,
-                                          bool accumulate);
+                                          bool accumulate, bool last);
 
 }  // namespace wam::train

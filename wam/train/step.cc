@@ -96,8 +96,8 @@ int64_t micro_batches(const StepOptions& options) {
   return options.accumulate * options.sharding.mesh.world();
 }
 
-void run_shard_pass(Graph& graph, const StepOptions& options, const ParamSet& params, bool accumulate) {
-  const std::optional<ShardOptions> shards = shard_options(options.sharding, params, accumulate);
+void run_shard_pass(Graph& graph, const StepOptions& options, const ParamSet& params, MicroBatchPlace place) {
+  const std::optional<ShardOptions> shards = shard_options(options.sharding, params, !place.first, place.last);
   if (!shards) return;
   const Pass pass{"shard", PassTier::kRounding, [&](Graph& g) { return shard(g, *shards); }};
   run_passes(graph, std::span(&pass, 1), {.disable = {}, .dump_after = options.passes.dump_after,
@@ -128,13 +128,16 @@ std::vector<std::string> pass_names() {
 
 std::vector<const Program*> StepPrograms::all() const {
   std::vector<const Program*> programs = {&first, &validation, &optimizer};
-  if (add) programs.push_back(&*add);
+  for (const auto* more : {&add, &last}) {
+    if (*more) programs.push_back(&**more);
+  }
   return programs;
 }
 
-Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumulate, DitLayout* layout,
-                       RecomputeReport* recompute_report, std::vector<PassReport>* pass_reports) {
-  Graph graph(accumulate ? "step_add" : "step_first");
+Graph build_step_graph(const StepOptions& options, ParamSet& params, MicroBatchPlace place,
+                       DitLayout* layout, RecomputeReport* recompute_report,
+                       std::vector<PassReport>* pass_reports) {
+  Graph graph(place.first ? "step_first" : place.last ? "step_last" : "step_add");
   Builder b(graph);
   ParamUser user(b, params, options.dtype);
   DitTrain model = build_dit_train(user, options.model, options.shape);
@@ -146,7 +149,7 @@ Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumu
   const std::vector<ValueId> grads = gradients(b, graph.find_output("loss"), wrt,
                                                1.0 / static_cast<double>(micro_batches(options)));
   // Gradients that are divided are added up after the sum over ranks.
-  const bool add_here = accumulate && !options.sharding.divides_gradients();
+  const bool add_here = !place.first && !options.sharding.divides_gradients();
   {
     ScopeGuard scope(b, {kGradients, -1, Phase::kBackward});
     store_gradients(b, user, grads, options.gradient_dtype, add_here);
@@ -155,7 +158,7 @@ Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumu
   const std::vector<PassReport> backward =
       run_passes(graph, backward_passes(options.fuse), options.passes);
   const RecomputeReport report = recompute(graph, options.recompute);
-  run_shard_pass(graph, options, params, accumulate);
+  run_shard_pass(graph, options, params, place);
   if (recompute_report != nullptr) *recompute_report = report;
   if (pass_reports != nullptr) {
     pass_reports->insert(pass_reports->end(), forward.begin(), forward.end());
@@ -175,7 +178,7 @@ Graph build_validation_graph(const StepOptions& options, ParamSet& params) {
     graph.add_output("action_pred", model.action_pred);
   }
   run_passes(graph, forward_passes(options.fuse), options.passes);
-  run_shard_pass(graph, options, params, false);
+  run_shard_pass(graph, options, params, {.last = false});
   return graph;
 }
 
@@ -184,12 +187,16 @@ StepPrograms build_step(const StepOptions& options, const Target& target) {
   StepPrograms programs;
   programs.params = std::make_shared<ParamSet>("dit", /*trainable=*/true);
   const LowerOptions step_inputs{.input_region = kStepInputs};
-  programs.first = lower(build_step_graph(options, *programs.params, false, &programs.layout,
-                                          &programs.recompute, &programs.passes),
+  programs.first = lower(build_step_graph(options, *programs.params, {.last = options.accumulate == 1},
+                                          &programs.layout, &programs.recompute, &programs.passes),
                          target, step_inputs);
-  if (options.accumulate > 1) {
-    programs.add = lower(build_step_graph(options, *programs.params, true, nullptr, nullptr, nullptr),
+  const bool last_differs = options.sharding.sums_early();
+  if (options.accumulate > (last_differs ? 2 : 1)) {
+    programs.add = lower(build_step_graph(options, *programs.params, {.first = false, .last = false}),
                          target, step_inputs);
+  }
+  if (options.accumulate > 1 && last_differs) {
+    programs.last = lower(build_step_graph(options, *programs.params, {.first = false}), target, step_inputs);
   }
   programs.validation = lower(build_validation_graph(options, *programs.params), target, step_inputs);
   programs.optimizer = lower(build_optimizer_graph(options, *programs.params), target,

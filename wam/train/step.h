@@ -45,17 +45,28 @@ struct StepPrograms {
   std::shared_ptr<ParamSet> params;
   DitLayout layout;
   Program first, validation, optimizer;
-  std::optional<Program> add;  // only if accumulate > 1
+  std::optional<Program> add;   // later micro-batches, if there are any but the last
+  std::optional<Program> last;  // the last of several, where it also sums gradients over ranks
   RecomputeReport recompute;
   std::vector<PassReport> passes;
   std::vector<const Program*> all() const;
+  // The program of micro-batch `i` of `accumulate`.
+  const Program& micro_batch(int64_t i, int64_t accumulate) const {
+    if (i == 0) return first;
+    return last && i + 1 == accumulate ? *last : *add;
+  }
 };
 
 StepPrograms build_step(const StepOptions& options, const Target& target);
 
+// Which of a step's micro-batches a graph is for.
+struct MicroBatchPlace {
+  bool first = true, last = true;  // writes gradients or adds to them; sums them over ranks
+};
 // Forward and backward with gradient outputs, before lowering: for tests and dumps.
-Graph build_step_graph(const StepOptions& options, ParamSet& params, bool accumulate, DitLayout* layout,
-                       RecomputeReport* recompute_report, std::vector<PassReport>* pass_reports);
+Graph build_step_graph(const StepOptions& options, ParamSet& params, MicroBatchPlace place,
+                       DitLayout* layout = nullptr, RecomputeReport* recompute_report = nullptr,
+                       std::vector<PassReport>* pass_reports = nullptr);
 Graph build_validation_graph(const StepOptions& options, ParamSet& params);
 Graph build_optimizer_graph(const StepOptions& options, const ParamSet& params);
 

@@ -138,6 +138,7 @@ class Trainer::Impl {
     const ExecOptions exec = session_->exec();
     first_ = session_->device->load(programs.first, session_->memory, exec);
     if (programs.add) add_ = session_->device->load(*programs.add, session_->memory, exec);
+    if (programs.last) last_ = session_->device->load(*programs.last, session_->memory, exec);
     optimizer_ = session_->device->load(programs.optimizer, session_->memory, exec);
   }
 
@@ -210,7 +211,10 @@ class Trainer::Impl {
   // This rank's part of the global batch.
   int64_t samples_here() const { return config_.global_batch_size / config_.ranks; }
 
-  Executor& executor_of(int64_t micro) { return micro == 0 ? *first_ : *add_; }
+  Executor& executor_of(int64_t micro) {
+    if (micro == 0) return *first_;
+    return last_ && micro + 1 == config_.accumulate() ? *last_ : *add_;
+  }
 
   // Puts a micro-batch into the inputs of its program.
   void prepare(int64_t step, int64_t micro) {
@@ -376,7 +380,7 @@ class Trainer::Impl {
   std::unique_ptr<RunFolder> folder_;  // null on other ranks than the first
   std::optional<CheckpointStore> store_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Executor> first_, add_, optimizer_;
+  std::unique_ptr<Executor> first_, add_, last_, optimizer_;  // StepPrograms
   std::unique_ptr<data::Loader> loader_;
   std::unique_ptr<MetricsSink> sink_;
   std::unique_ptr<Validation> validation_;
