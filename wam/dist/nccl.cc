@@ -125,8 +125,13 @@ std::shared_ptr<const Groups> make_nccl_groups(const Mesh& mesh,
     return std::make_shared<NcclCommunicator>(mesh.members(axis), mesh.coordinate(axis), transport,
                                               progress);
   };
-  return std::make_shared<Groups>(
-      Groups{mesh, make(Axis::kWorld), make(Axis::kShard), make(Axis::kReplica)});
+  // Each communicator takes some hundred megabytes of the GPU: axes with the same members share one.
+  const auto world = make(Axis::kWorld);
+  const auto make_or_share = [&](Axis axis) {
+    return mesh.size(axis) == mesh.world() ? world : make(axis);
+  };
+  const auto shard = make_or_share(Axis::kShard);
+  return std::make_shared<Groups>(Groups{mesh, world, shard, make_or_share(Axis::kReplica)});
 }
 
 }  // namespace wam::dist

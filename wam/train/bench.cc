@@ -128,14 +128,17 @@ class Rig {
     return e;
   }
 
-  void run(Executors& e) const {
+  void run(Executors& e) {
     e.first->run();
+    e.first->fetch("loss");  // before later programs use the arena
     for (int64_t i = 1; i < options_.step.accumulate; ++i) {
       (e.last && i + 1 == options_.step.accumulate ? e.last : e.add)->run();
     }
     if (e.optimizer) e.optimizer->run();
     e.first->synchronize();
+    loss_ = e.first->fetched("loss").as<float>()[0];
   }
+  double loss() const { return loss_; }  // of the last step's first micro-batch
 
   // Bytes of the device, or of the process on a CPU, that were taken since before the allocation.
   int64_t seen_bytes() const { return seen_now() - free_before_; }
@@ -152,6 +155,7 @@ class Rig {
   int64_t free_before_ = 0;
   std::shared_ptr<Memory> memory_;
   std::shared_ptr<const dist::Groups> groups_;
+  double loss_ = 0;
 };
 
 template <typename F>
@@ -170,7 +174,7 @@ void time_step(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
   Executors e = rig.load(false);
   // The first run loads code, the second captures.
   for (int i = 0; i < 2; ++i) rig.run(e);
-  bench.loss = e.first->read("loss").as<float>()[0];
+  bench.loss = rig.loss();
   bench.seconds = median_seconds(options.steps, [&] { rig.run(e); });
   if (e.optimizer) {
     bench.optimizer_seconds = median_seconds(options.steps, [&] {
