@@ -30,6 +30,8 @@ void add_eval(CLI::App& app, int&) {
   CLI::App* command = app.add_subcommand("eval", "Open-loop action error of a checkpoint");
   command->add_option("checkpoint", args->options.checkpoint, "checkpoint folder")->required();
   command->add_option("dataset", args->options.dataset, "dataset; default: the run's own");
+  command->add_option("--source", args->options.source,
+                      "name of the dataset, for a run that was trained on several");
   command->add_option("--windows", args->options.windows, "windows to evaluate")
       ->check(check_positive)
       ->capture_default_str();

@@ -44,7 +44,9 @@ DrawSource draw_source(const SourcePart& part, SamplingMode mode) {
       {},
       part.episode_positions,
       part.weight,
-      builder.dataset().root().string()};
+      part.name.empty() ? builder.dataset().root().string() : part.name,
+      part.dropped};
+  source.episodes.reserve(builder.dataset().episodes().size());
   for (const Episode& episode : builder.dataset().episodes()) {
     source.episodes.push_back({episode.index, episode.length});
   }

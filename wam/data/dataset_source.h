@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "wam/data/loader.h"
@@ -17,6 +19,8 @@ struct SourcePart {
   std::shared_ptr<const SampleBuilder> builder;
   std::vector<int64_t> episode_positions;  // episodes to draw from, see split.h
   double weight = 0;                       // 0 for all parts: every row alike
+  std::string name = {};                   // for messages and metrics; empty: the folder
+  std::map<int64_t, std::vector<RowRange>> dropped = {};  // see DrawSource
 };
 
 struct SourceOptions {
@@ -33,6 +37,7 @@ class DatasetSource : public SampleSource {
   DatasetSource(std::vector<SourcePart> parts, SourceOptions options);
 
   const SamplingReport& report() const { return drawer_->report(); }
+  const std::vector<SourcePart>& parts() const { return parts_; }
   std::unique_ptr<WorkerState> make_worker() const override;
   Sample load(int64_t step, int64_t index, WorkerState& worker) const override;
 

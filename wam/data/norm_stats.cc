@@ -121,13 +121,23 @@ struct Collector {
   }
 };
 
+const ModalitySlice* find_entry(const std::vector<ModalitySlice>* slices, const std::string& key) {
+  if (slices == nullptr) return nullptr;
+  const auto found = std::find_if(slices->begin(), slices->end(),
+                                  [&](const ModalitySlice& slice) { return slice.key == key; });
+  return found == slices->end() ? nullptr : &*found;
+}
+
 Json modality_shapes(const std::map<std::string, KeyStats>& keys,
+                     const std::vector<ModalitySlice>* slices,
                      const std::vector<std::string>& relative) {
   Json shapes = Json::object();
   for (const auto& [key, stats] : keys) {
     const bool is_relative = std::find(relative.begin(), relative.end(), key) != relative.end();
-    shapes[key] = {{"absolute", !is_relative},
-                   {"rotation_type", nullptr},
+    const ModalitySlice* entry = find_entry(slices, key);
+    const bool has_rotation = entry != nullptr && !entry->rotation_type.empty();
+    shapes[key] = {{"absolute", !is_relative && (entry == nullptr || entry->absolute)},
+                   {"rotation_type", has_rotation ? Json(entry->rotation_type) : Json(nullptr)},
                    {"shape", {stats.width}},
                    {"continuous", true}};
   }
@@ -154,15 +164,28 @@ Json statistics_json(const std::map<std::string, KeyStats>& keys) {
   return result;
 }
 
+Json read_metadata(const std::filesystem::path& path) {
+  Json root = Json::parse(read_text_file(path, size_t{64} << 20), nullptr, false);
+  if (root.is_discarded() || !root.is_object()) {
+    refuse(path.string(), "not a JSON object", "metadata.json");
+  }
+  return root;
+}
+
 }  // namespace
+
+std::vector<std::string> metadata_tags(const std::filesystem::path& path) {
+  std::vector<std::string> tags;
+  const Json root = read_metadata(path);
+  for (const auto& [name, value] : root.items()) tags.push_back(name);
+  return tags;
+}
 
 NormStats load_metadata_stats(const std::filesystem::path& path, const std::string& tag) {
   const std::string where = path.string();
-  const Json root = Json::parse(read_text_file(path, size_t{64} << 20), nullptr, false);
-  if (root.is_discarded() || !root.is_object()) refuse(where, "not a JSON object", "metadata.json");
+  const Json root = read_metadata(path);
   if (!root.contains(tag)) {
-    std::vector<std::string> tags;
-    for (const auto& [name, value] : root.items()) tags.push_back(name);
+    const std::vector<std::string> tags = metadata_tags(path);
     throw DataError({.where = where,
                      .what = "no statistics for the embodiment tag",
                      .got = "'" + tag + "'",
@@ -206,21 +229,33 @@ NormStats find_norm_stats(const std::filesystem::path& metadata, const Dataset& 
                           : load_metadata_stats(metadata, embodiment.tag);
 }
 
+std::string metadata_json(const std::vector<MetadataBlock>& blocks) {
+  Json root = Json::object();
+  for (const MetadataBlock& block : blocks) {
+    Json cameras = Json::object();
+    for (const auto& [view, info] : block.video) {
+      cameras[view] = {
+          {"resolution", {info.width, info.height}}, {"channels", 3}, {"fps", info.fps}};
+    }
+    const auto* states = block.modality == nullptr ? nullptr : &block.modality->state;
+    const auto* actions = block.modality == nullptr ? nullptr : &block.modality->action;
+    root[block.tag] = {
+        {"statistics",
+         {{"state", statistics_json(block.stats->state)},
+          {"action", statistics_json(block.stats->action)}}},
+        {"modalities",
+         {{"video", cameras},
+          {"state", modality_shapes(block.stats->state, states, {})},
+          {"action", modality_shapes(block.stats->action, actions,
+                                     block.embodiment->relative_action_keys)}}},
+        {"embodiment_tag", block.embodiment->tag}};
+  }
+  return root.dump(2) + "\n";
+}
+
 std::string metadata_json(const Embodiment& embodiment, const NormStats& stats,
                           const std::map<std::string, VideoInfo>& video) {
-  Json cameras = Json::object();
-  for (const auto& [view, info] : video) {
-    cameras[view] = {{"resolution", {info.width, info.height}}, {"channels", 3}, {"fps", info.fps}};
-  }
-  const Json entry = {
-      {"statistics",
-       {{"state", statistics_json(stats.state)}, {"action", statistics_json(stats.action)}}},
-      {"modalities",
-       {{"video", cameras},
-        {"state", modality_shapes(stats.state, {})},
-        {"action", modality_shapes(stats.action, embodiment.relative_action_keys)}}},
-      {"embodiment_tag", embodiment.tag}};
-  return Json{{embodiment.tag, entry}}.dump(2) + "\n";
+  return metadata_json({{embodiment.tag, &embodiment, &stats, video}});
 }
 
 }  // namespace wam::data

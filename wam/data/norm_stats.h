@@ -45,8 +45,20 @@ struct VideoInfo {
   double fps = 0;
 };
 
-// metadata.json of one embodiment in the public layout; `video` by view key.
+// One robot's part of metadata.json.
+struct MetadataBlock {
+  std::string tag;  // its key in the file
+  const Embodiment* embodiment = nullptr;
+  const NormStats* stats = nullptr;
+  std::map<std::string, VideoInfo> video;  // by view key
+  const Modality* modality = nullptr;      // rotation types, and which keys are absolute; may be null
+};
+// metadata.json in the public layout.
+std::string metadata_json(const std::vector<MetadataBlock>& blocks);
+// Of one embodiment, under its tag.
 std::string metadata_json(const Embodiment& embodiment, const NormStats& stats,
                           const std::map<std::string, VideoInfo>& video);
+// The keys of a metadata.json. Throws DataError: no such file, not JSON.
+std::vector<std::string> metadata_tags(const std::filesystem::path& path);
 
 }  // namespace wam::data

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <span>
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
@@ -37,6 +37,12 @@ constexpr size_t kListed = 20;
 std::string SamplingReport::text() const {
   std::string text = fmt::format("{} episodes, {} rows to draw, {} of them give no window",
                                  num_episodes, num_rows, num_rows - num_serving);
+  if (sources.size() > 1) {
+    for (const SourceReport& source : sources) {
+      text += fmt::format("; {:.4g} % of the samples from {} ({} episodes, {} rows)",
+                          100 * source.share, source.name, source.num_episodes, source.num_rows);
+    }
+  }
   if (excluded.empty()) return text;
   text += fmt::format("; {} episodes too short and left out:", excluded.size());
   for (size_t i = 0; i < std::min(kListed, excluded.size()); ++i) {
@@ -64,28 +70,54 @@ SampleDrawer::SampleDrawer(std::vector<DrawSource> sources, uint64_t seed,
   }
   if (sources_.empty()) throw_none_left(sources_, report_);
   order_ = std::make_unique<SampleOrder>(std::move(dataset_rows), weights, seed);
+  for (size_t d = 0; d < sources_.size(); ++d) {
+    report_.sources[d].share = order_->share(static_cast<int64_t>(d));
+  }
+  serving_.clear();
 }
 
 void SampleDrawer::add_rows(int64_t dataset) {
   const DrawSource& source = sources_[static_cast<size_t>(dataset)];
-  const int64_t needed = source.sampler.min_episode_length();
-  Rows rows{{}, {0}};
-  std::unordered_map<int64_t, int64_t> serving;  // by length: few lengths, many episodes
+  serving_.emplace_back();
+  Rows rows{{}, {0}, {}};
+  rows.positions.reserve(source.positions.size());
+  rows.starts.reserve(source.positions.size() + 1);
+  int64_t last_position = -1, num_episodes = 0;
   for (int64_t position : source.positions) {
     const EpisodeLength& episode = source.episodes.at(static_cast<size_t>(position));
-    if (episode.length < needed) {
-      report_.excluded.push_back({dataset, episode.index, episode.length, needed});
-      continue;
+    int64_t begin = 0;
+    if (const auto dropped = source.dropped.find(position); dropped != source.dropped.end()) {
+      for (const RowRange& range : dropped->second) {
+        if (range.begin > begin) add_part(dataset, position, {begin, range.begin}, rows);
+        begin = range.end;
+      }
     }
-    rows.positions.push_back(position);
-    rows.starts.push_back(rows.starts.back() + episode.length);
-    const auto [entry, is_new] = serving.try_emplace(episode.length, 0);
-    if (is_new) entry->second = source.sampler.count_serving(episode.length, {});
-    report_.num_serving += entry->second;
+    if (begin < episode.length) add_part(dataset, position, {begin, episode.length}, rows);
+    const bool is_used = !rows.positions.empty() && rows.positions.back() == position;
+    if (is_used && position != last_position) ++num_episodes;
+    last_position = position;
   }
-  report_.num_episodes += std::ssize(rows.positions);
+  report_.num_episodes += num_episodes;
   report_.num_rows += rows.starts.back();
+  report_.sources.push_back({source.name, num_episodes, rows.starts.back()});
   rows_.push_back(std::move(rows));
+}
+
+void SampleDrawer::add_part(int64_t dataset, int64_t position, RowRange part, Rows& rows) {
+  const DrawSource& source = sources_[static_cast<size_t>(dataset)];
+  const int64_t needed = source.sampler.min_episode_length(), length = part.end - part.begin;
+  if (length < needed) {
+    const int64_t index = source.episodes[static_cast<size_t>(position)].index;
+    report_.excluded.push_back({dataset, index, length, needed});
+    return;
+  }
+  if (part.begin > 0 && rows.first.empty()) rows.first.assign(rows.positions.size(), 0);
+  if (!rows.first.empty() || part.begin > 0) rows.first.push_back(part.begin);
+  rows.positions.push_back(position);
+  rows.starts.push_back(rows.starts.back() + length);
+  const auto [entry, is_new] = serving_.back().try_emplace(length, 0);
+  if (is_new) entry->second = source.sampler.count_serving(length, {});
+  report_.num_serving += entry->second;
 }
 
 Draw SampleDrawer::try_row(const OrderedRow& row, const Labels& labels, bool& served) const {
@@ -95,15 +127,23 @@ Draw SampleDrawer::try_row(const OrderedRow& row, const Labels& labels, bool& se
   const auto at = static_cast<size_t>(next - rows.starts.begin()) - 1;
   Draw draw{{}, rows.positions[at]};
   const EpisodeLength& episode = sources_[d].episodes[static_cast<size_t>(draw.position)];
-  const int64_t first = row.row - rows.starts[at];
-  served = sources_[d].sampler.may_serve(first, episode.length);
+  const int64_t first = row.row - rows.starts[at], length = rows.starts[at + 1] - rows.starts[at];
+  served = sources_[d].sampler.may_serve(first, length);
   if (!served) return draw;
   const auto ids = labels(row.dataset, draw.position);
-  const auto window = sources_[d].sampler.window(first, episode.length, *ids);
-  if (window) {
-    draw.window = *window;
-    draw.window.id = {row.dataset, episode.index, first, 0};
+  const int64_t offset = rows.first.empty() ? 0 : rows.first[at];
+  std::span<const int64_t> part = *ids;
+  if (!part.empty()) {
+    WAM_CHECK(std::ssize(part) >= offset + length) << part.size() << " labels";
+    part = part.subspan(static_cast<size_t>(offset), static_cast<size_t>(length));
   }
+  const auto window = sources_[d].sampler.window(first, length, part);
+  if (!window) return draw;
+  draw.window = *window;
+  for (auto* list : {&draw.window.frame_rows, &draw.window.action_rows, &draw.window.state_rows}) {
+    for (int64_t& r : *list) r += offset;
+  }
+  draw.window.id = {row.dataset, episode.index, offset + first, 0};
   return draw;
 }
 

@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "wam/data/index_ranges.h"
 #include "wam/data/sample_order.h"
 #include "wam/data/sampler.h"
 
@@ -24,17 +27,28 @@ struct DrawSource {
   std::vector<int64_t> positions;       // of those used
   double weight = 0;                    // 0 everywhere: no weights
   std::string name;                     // for messages
+  // Rows that no window may touch, by position: ascending, disjoint, within the episode. What lies
+  // between them counts as an episode of its own.
+  std::map<int64_t, std::vector<RowRange>> dropped = {};
 };
 
 struct ExcludedEpisode {
   int64_t dataset = 0, episode_index = 0, length = 0, needed = 0;
 };
 
+// What one of several datasets contributes.
+struct SourceReport {
+  std::string name;
+  int64_t num_episodes = 0, num_rows = 0;
+  double share = 1;  // of the samples
+};
+
 struct SamplingReport {
   int64_t num_episodes = 0;  // used
   int64_t num_rows = 0;      // of them: every one can be drawn
   int64_t num_serving = 0;   // rows that give a window as far as lengths tell (languages aside)
-  std::vector<ExcludedEpisode> excluded;  // shorter than a window
+  std::vector<ExcludedEpisode> excluded;  // episodes, or parts of them, shorter than a window
+  std::vector<SourceReport> sources;
 
   // "1690 episodes, 273000 rows to draw, ...; 3 too short: 12 (40 rows, 73 needed), ..."
   std::string text() const;
@@ -63,8 +77,10 @@ class SampleDrawer {
  private:
   struct Rows {
     std::vector<int64_t> positions;
-    std::vector<int64_t> starts;  // rows before each used episode; one more than positions
+    std::vector<int64_t> starts;  // rows before each used part; one more than positions
+    std::vector<int64_t> first;   // row of the episode at which the part begins; empty: all 0
   };
+  void add_part(int64_t dataset, int64_t position, RowRange part, Rows& rows);
   void add_rows(int64_t dataset);
   Draw try_row(const OrderedRow& row, const Labels& labels, bool& served) const;
 
@@ -72,6 +88,7 @@ class SampleDrawer {
   std::vector<Rows> rows_;
   std::unique_ptr<SampleOrder> order_;
   SamplingReport report_;
+  std::vector<std::unordered_map<int64_t, int64_t>> serving_;  // rows that serve, by length
   uint64_t seed_;
   int64_t global_batch_size_;
 };

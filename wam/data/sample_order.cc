@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <numeric>
+#include <string>
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
@@ -12,47 +11,6 @@ namespace wam::data {
 namespace {
 
 constexpr int kRounds = 8;
-// Apart from the epochs' own permutations: these order the draws within a round of weights.
-constexpr uint64_t kRoundKey = uint64_t{1} << 63;
-
-void check_weights(const std::vector<double>& weights, size_t num_datasets) {
-  const bool positive = std::all_of(weights.begin(), weights.end(),
-                                    [](double w) { return std::isfinite(w) && w > 0; });
-  if (positive && weights.size() == num_datasets && num_datasets <= SampleOrder::kRound / 4) return;
-  throw ConfigError(
-      {.where = "data.weights",
-       .what = "weights do not fit the datasets",
-       .got = std::to_string(weights.size()) + " weights",
-       .expected = "one positive number for each of " + std::to_string(num_datasets) + " datasets",
-       .remedy = "Give every dataset a weight, or none."});
-}
-
-// Draws of a round for each dataset: at least one, in proportion, largest remainders first.
-std::vector<uint64_t> shares(const std::vector<double>& weights) {
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  std::vector<uint64_t> result;
-  std::vector<double> remainders;
-  for (double weight : weights) {
-    const double exact = weight / total * static_cast<double>(SampleOrder::kRound);
-    result.push_back(std::max<uint64_t>(1, static_cast<uint64_t>(exact)));
-    remainders.push_back(exact - static_cast<double>(result.back()));
-  }
-  const auto given = [&] { return std::accumulate(result.begin(), result.end(), uint64_t{0}); };
-  while (given() != SampleOrder::kRound) {
-    const bool too_few = given() < SampleOrder::kRound;
-    auto pick = too_few ? std::max_element(remainders.begin(), remainders.end())
-                        : std::min_element(remainders.begin(), remainders.end());
-    uint64_t& share = result[static_cast<size_t>(pick - remainders.begin())];
-    if (!too_few && share == 1) {
-      *pick = 1e18;  // cannot give any away
-      continue;
-    }
-    share += too_few ? 1 : -1;
-    *pick += too_few ? -1 : 1;
-  }
-  return result;
-}
-
 }  // namespace
 
 KeyedPermutation::KeyedPermutation(uint64_t size, uint64_t seed, uint64_t epoch)
@@ -97,13 +55,24 @@ SampleOrder::SampleOrder(std::vector<int64_t> dataset_rows, const std::vector<do
   }
   WAM_CHECK(starts_.size() > 1);
   if (weights.empty()) return;
-  check_weights(weights, dataset_rows.size());
-  slot_starts_.push_back(0);
-  for (uint64_t share : shares(weights)) slot_starts_.push_back(slot_starts_.back() + share);
+  if (weights.size() != dataset_rows.size()) {
+    throw ConfigError({.where = "dataset.mixture",
+                       .what = "weights do not fit the datasets",
+                       .got = std::to_string(weights.size()) + " weights",
+                       .expected = "one for each of " + std::to_string(dataset_rows.size()),
+                       .remedy = "Give every dataset a weight, or none."});
+  }
+  schedule_ = std::make_unique<const MixtureSchedule>(whole_shares(weights));
+}
+
+double SampleOrder::share(int64_t dataset) const {
+  if (schedule_ != nullptr) return schedule_->share(dataset);
+  const auto d = static_cast<size_t>(dataset);
+  return static_cast<double>(starts_[d + 1] - starts_[d]) / static_cast<double>(total_rows());
 }
 
 OrderedRow SampleOrder::at(uint64_t draw) const {
-  if (!slot_starts_.empty()) return weighted_at(draw);
+  if (schedule_ != nullptr) return weighted_at(draw);
   const auto size = static_cast<uint64_t>(total_rows());
   return locate(KeyedPermutation(size, seed_, draw / size)(draw % size));
 }
@@ -114,14 +83,10 @@ OrderedRow SampleOrder::locate(uint64_t row) const {
   return {dataset, static_cast<int64_t>(row) - starts_[static_cast<size_t>(dataset)]};
 }
 
-// The round's draws are shuffled; a dataset's slots then number its draws over all rounds.
 OrderedRow SampleOrder::weighted_at(uint64_t draw) const {
-  const uint64_t round = draw / kRound;
-  const uint64_t slot = KeyedPermutation(kRound, seed_, kRoundKey | round)(draw % kRound);
-  const auto next = std::upper_bound(slot_starts_.begin(), slot_starts_.end(), slot);
-  const auto dataset = static_cast<size_t>(next - slot_starts_.begin()) - 1;
-  const uint64_t share = slot_starts_[dataset + 1] - slot_starts_[dataset];
-  const uint64_t own_draw = round * share + (slot - slot_starts_[dataset]);
+  const ScheduledPlace place = schedule_->at(draw);
+  const auto dataset = static_cast<size_t>(place.source);
+  const uint64_t own_draw = place.own;
   const auto rows = static_cast<uint64_t>(starts_[dataset + 1] - starts_[dataset]);
   // Each dataset has its own key, so that equally long ones are not ordered alike.
   const uint64_t key = seed_ + 0x9E3779B97F4A7C15u * (dataset + 1);
@@ -130,7 +95,7 @@ OrderedRow SampleOrder::weighted_at(uint64_t draw) const {
 }
 
 OrderedRow SampleOrder::redraw(const OrderedRow& rejected, Random& random) const {
-  if (slot_starts_.empty()) return locate(random.below(static_cast<uint64_t>(total_rows())));
+  if (schedule_ == nullptr) return locate(random.below(static_cast<uint64_t>(total_rows())));
   const auto d = static_cast<size_t>(rejected.dataset);
   const auto rows = static_cast<uint64_t>(starts_[d + 1] - starts_[d]);
   return {rejected.dataset, static_cast<int64_t>(random.below(rows))};

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "wam/base/philox.h"
+#include "wam/data/mixture_schedule.h"
 
 namespace wam::data {
 
@@ -33,16 +35,17 @@ struct OrderedRow {
 };
 
 // Without weights every row of all datasets comes once per epoch. With weights (one per dataset)
-// the datasets share every kRound draws in that proportion, each going through its own epochs.
+// each dataset has its share of every prefix of the stream to within one draw (mixture_schedule.h)
+// and goes through epochs of its own.
 class SampleOrder {
  public:
-  static constexpr uint64_t kRound = 4096;
-
   // Every dataset must have rows. Throws ConfigError unless the weights are as many as datasets,
-  // positive and finite. A dataset whose share of a round would be below one draw gets one.
+  // positive and finite.
   SampleOrder(std::vector<int64_t> dataset_rows, const std::vector<double>& weights, uint64_t seed);
 
   int64_t total_rows() const { return starts_.back(); }
+  // Of the draws; 1 for a single dataset.
+  double share(int64_t dataset) const;
   // The row at place `draw` of the run, counted from 0.
   OrderedRow at(uint64_t draw) const;
   // A uniform row in place of a rejected one: of the same dataset with weights, else of all.
@@ -52,9 +55,8 @@ class SampleOrder {
   OrderedRow locate(uint64_t row) const;
   OrderedRow weighted_at(uint64_t draw) const;
 
-  std::vector<int64_t> starts_;  // [datasets + 1] rows before each dataset
-  std::vector<uint64_t>
-      slot_starts_;  // [datasets + 1] draws of a round before each; empty: no weights
+  std::vector<int64_t> starts_;                      // [datasets + 1] rows before each dataset
+  std::unique_ptr<const MixtureSchedule> schedule_;  // null: no weights
   uint64_t seed_;
 };
 

@@ -10,7 +10,9 @@
 #include "wam/ops/concat.h"
 #include "wam/ops/lerp_rows.h"
 #include "wam/ops/patchify.h"
+#include "wam/ops/reshape.h"
 #include "wam/ops/rules.h"
+#include "wam/ops/slice.h"
 #include "wam/ops/sub.h"
 #include "wam/ops/take_rows.h"
 #include "wam/ops/weighted_mse.h"
@@ -121,15 +123,36 @@ class TrainBuilder {
     ScopeGuard scope(b_, {"loss", -1, Phase::kForward});
     const ValueId target = sub(b_, patchify(b_, noise_, PatchOrder::kChannelLast, st_),
                                patchify(b_, latents_, PatchOrder::kChannelLast, st_));
-    const Shape video = b_.shape(target), actions = b_.shape(action_);
-    result_.dynamics_loss =
-        weighted_mse(b_, {result_.video_pred, target, frame_weights_, frame_of_token()},
-                     1.0 / static_cast<double>(video.num_elements()));
-    result_.action_loss = weighted_mse(b_,
-                                       {result_.action_pred, sub(b_, action_noise_, action_),
-                                        weights_, action_rows_, action_mask_},
-                                       1.0 / static_cast<double>(actions.num_elements()));
+    const WeightedMse video{result_.video_pred, target, frame_weights_, frame_of_token(), {}};
+    const WeightedMse actions{result_.action_pred, sub(b_, action_noise_, action_), weights_,
+                              action_rows_, action_mask_};
+    result_.dynamics_loss = mean_error(video);
+    result_.action_loss = mean_error(actions);
     result_.loss = add(b_, result_.dynamics_loss, result_.action_loss);
+    if (shape_.sample_losses) add_sample_losses(video, actions);
+  }
+
+  ValueId mean_error(const WeightedMse& inputs) {
+    return weighted_mse(b_, inputs, 1.0 / static_cast<double>(b_.shape(inputs.pred).num_elements()));
+  }
+
+  // Nothing of the gradient comes from these; a batch of one has them already.
+  void add_sample_losses(const WeightedMse& video, const WeightedMse& actions) {
+    std::vector<ValueId> losses;
+    for (const WeightedMse* all : {&video, &actions}) {
+      for (int64_t i = 0; i < shape_.batch; ++i) {
+        const auto of_sample = [&](ValueId x) { return slice(b_, x, 0, i, i + 1); };
+        ValueId loss = all == &video ? result_.dynamics_loss : result_.action_loss;
+        if (shape_.batch > 1) {
+          WeightedMse one = *all;
+          for (ValueId* x : {&one.pred, &one.target, &one.row_weight}) *x = of_sample(*x);
+          if (one.mask.valid()) one.mask = of_sample(one.mask);
+          loss = mean_error(one);
+        }
+        losses.push_back(reshape(b_, loss, Shape{1}));
+      }
+    }
+    result_.sample_losses = concat(b_, losses, 0);
   }
 
   // [N] latent frame of each noisy video token.

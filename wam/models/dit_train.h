@@ -13,6 +13,7 @@ struct DitTrainShape {
   int64_t text_tokens = 512;
   TimestepLayout timesteps = TimestepLayout::kPerBlock;
   bool clean_context = true;  // as make_layout() has it
+  bool sample_losses = false;
 };
 
 // Inputs the graph declares; st is the statistics type, ft the graph's floating type.
@@ -25,6 +26,9 @@ struct DitTrainShape {
 //   context          ft [B, Lt, text_dim]    clip  ft [B, clip_tokens, clip_dim]
 struct DitTrain {
   ValueId loss, dynamics_loss, action_loss;  // scalars, st
+  // With shape.sample_losses [2 B] st: dynamics_loss of each sample, then action_loss of each; their
+  // means are the losses above.
+  ValueId sample_losses;
   ValueId video_pred;                        // [B, N, 4 C], channel-last patches, ft
   ValueId action_pred;                       // [B, K A, action_dim] ft
   DitLayout layout;

@@ -7,81 +7,14 @@
 #include "wam/base/error.h"
 #include "wam/base/files.h"
 #include "wam/base/strings.h"
-#include "wam/data/yaml_fields.h"
+#include "wam/train/config_section.h"
 #include "wam/train/device.h"
 
 namespace wam::train {
 namespace {
 
-using data::YamlFields;
-
 const std::vector<std::string> kNoiseNames = {"uniform", "beta", "decoupled"};
 const std::vector<std::string> kRecomputeNames = {"none", "full", "auto", "list"};
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& got,
-                       const std::string& expected, const std::string& remedy = "") {
-  throw ConfigError(
-      {.where = where, .what = what, .got = got, .expected = expected, .remedy = remedy});
-}
-
-size_t choose(const std::string& where, const std::string& value, const std::vector<std::string>& names) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == value) return i;
-  }
-  fail(where, "unknown value", "'" + value + "'", "one of " + join(names, ", "), name_hint(value, names));
-}
-
-// Keys of a section are stated once, in one table that reads and writes.
-class Section {
- public:
-  // Reading: `node` given. Writing: lines are collected.
-  Section(const YAML::Node& node, std::string where, std::vector<std::string> keys)
-      : fields_(std::make_unique<YamlFields>(node, std::move(where), std::move(keys))) {}
-  explicit Section(std::string indent) : indent_(std::move(indent)) {}
-
-  template <typename T>
-  void field(const std::string& key, T& value) {
-    if (fields_) {
-      fields_->read(key, value);
-    } else {
-      line(key, print(value));
-    }
-  }
-  void choice(const std::string& key, int& value, const std::vector<std::string>& names) {
-    std::string text = names[static_cast<size_t>(value)];
-    field(key, text);
-    if (fields_ && fields_->has(key)) value = static_cast<int>(choose(fields_->where(key), text, names));
-  }
-  bool reading() const { return fields_ != nullptr; }
-  const YamlFields& fields() const { return *fields_; }
-  void line(const std::string& key, const std::string& value) {
-    text_ += indent_ + key + ": " + value + "\n";
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  static std::string print(bool v) { return v ? "true" : "false"; }
-  static std::string print(double v) { return fmt::format("{}", v); }
-  static std::string print(const std::string& v) {
-    YAML::Emitter out;
-    out << YAML::DoubleQuoted << v;
-    return out.c_str();
-  }
-  template <typename T>
-    requires std::is_integral_v<T>
-  static std::string print(T v) {
-    return fmt::format("{}", v);
-  }
-  template <typename T>
-  static std::string print(const std::vector<T>& values) {
-    std::vector<std::string> parts;
-    for (const T& v : values) parts.push_back(print(v));
-    return "[" + join(parts, ", ") + "]";
-  }
-
-  std::unique_ptr<YamlFields> fields_;
-  std::string indent_, text_;
-};
 
 void model_fields(Section& s, ModelSection& m) {
   s.field("preset", m.preset);
@@ -148,31 +81,6 @@ void clip_fields(Section& s, ClipSection& c) {
 }
 const std::vector<std::string> kClipKeys = {"weights", "image_size", "patch_size",
                                             "dim",     "heads",      "layers"};
-
-void dataset_fields(Section& s, DatasetSection& d) {
-  s.field("path", d.path);
-  s.field("statistics", d.statistics);
-  s.field("sampling_mode", d.sampling_mode);
-  if (s.reading()) choose("dataset.sampling_mode", d.sampling_mode, {"multi_anchor", "fixed_window"});
-  s.field("episodes", d.episodes);
-  s.field("validation_episodes", d.validation_episodes);
-  s.field("validation_last", d.validation_last);
-  s.field("validation_fraction", d.validation_fraction);
-  s.field("num_workers", d.num_workers);
-  s.field("prefetch_batches", d.prefetch_batches);
-  if (s.reading()) {
-    if (s.fields().has("embodiment")) d.embodiment = data::parse_embodiment(s.fields().node("embodiment"));
-  } else {
-    std::string block = data::to_yaml(d.embodiment), indented;
-    for (const std::string& row : split(block, '\n')) {
-      if (!row.empty()) indented += "\n    " + row;
-    }
-    s.line("embodiment", indented);
-  }
-}
-const std::vector<std::string> kDatasetKeys = {
-    "path",        "statistics",      "sampling_mode",       "episodes",    "validation_episodes",
-    "embodiment",  "validation_last", "validation_fraction", "num_workers", "prefetch_batches"};
 
 void optimizer_fields(Section& s, OptimizerSection& o) {
   s.field("lr", o.lr);
@@ -350,7 +258,6 @@ void check_run(const TrainConfig& c) {
                 {"validate_every", c.validate_every, 0, kAny},
                 {"validation_samples", c.validation_samples, 1, kMaxCount},
                 {"log_every", c.log_every, 1, kAny},
-                {"dataset.validation_last", c.dataset.validation_last, 0, kAny},
                 {"sharding.shard_size", c.sharding.shard_size, 0, 1 << 16},
                 {"sharding.prefetch", c.sharding.prefetch, 0, kMaxLayers},
                 {"sharding.bucket_bytes", c.sharding.bucket_bytes, 1 << 10, int64_t{1} << 32},
@@ -398,10 +305,6 @@ void check_numbers(const TrainConfig& c) {
     fail("sharding.silence_seconds, sharding.hang_seconds", "value is out of range",
          fmt::format("{}, {}", c.sharding.silence_seconds, c.sharding.hang_seconds),
          "at least 1 s, and no hang shorter than a silence", "Leave them out: 30 and 1800.");
-  }
-  if (c.dataset.validation_fraction < 0 || c.dataset.validation_fraction >= 1) {
-    fail("dataset.validation_fraction", "value is out of range",
-         fmt::format("{}", c.dataset.validation_fraction), "0 <= fraction < 1");
   }
 }
 
@@ -464,7 +367,7 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "vae", kVaeKeys, config.vae, vae_fields);
   read_section(fields, "text_encoder", kTextKeys, config.text_encoder, text_fields);
   read_section(fields, "clip", kClipKeys, config.clip, clip_fields);
-  read_section(fields, "dataset", kDatasetKeys, config.dataset, dataset_fields);
+  read_section(fields, "dataset", dataset_keys(), config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
   read_section(fields, "sharding", kShardingKeys, config.sharding, sharding_fields);
   check_run(config);
@@ -472,6 +375,7 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   check_withheld(config);
   check_sizes(config);
   check_numbers(config);
+  check_dataset(config.dataset);
   return config;
 }
 

@@ -41,17 +41,38 @@ struct ClipSection {
   int64_t image_size = 0, patch_size = 0, dim = 0, heads = 0, layers = 0;  // 0: published
 };
 
-struct DatasetSection {
+// One dataset of a run: what it is called, how much of it is wanted, and which of its episodes.
+struct SourceSection {
+  std::string name;  // in metrics and messages; empty: the folder's
   std::string path;
+  double weight = 1;  // in a mixture
   data::Embodiment embodiment;
-  std::string statistics;                     // metadata.json; empty: the dataset's own
+  std::string statistics;                         // metadata.json; empty: the dataset's own
+  std::vector<std::string> episodes;              // "7", "0:100": only these train; empty: all
+  std::vector<std::string> exclude_episodes;      // not used at all
+  std::vector<std::string> tasks, exclude_tasks;  // patterns of instructions
+  std::vector<std::string> drop_frames;           // "12[0:30]": rows no window may touch
+  std::vector<std::string> validation_episodes;   // held out by number,
+  int64_t validation_last = 0;                    // or the last n,
+  double validation_fraction = 0;                 // or a share by hash
+
+  // No key: the block of `statistics`, where it is not the robot's tag.
+  std::string statistics_key;
+
+  // `name`, or the last part of the path.
+  std::string shown_name() const;
+};
+
+// The run's data: one dataset, or with `mixture` several, and then no path of its own.
+struct DatasetSection : SourceSection {
   std::string sampling_mode = "multi_anchor"; // or fixed_window
-  std::vector<int64_t> episodes;              // only these; empty: all
-  std::vector<int64_t> validation_episodes;   // held out by number,
-  int64_t validation_last = 0;                // or the last n,
-  double validation_fraction = 0;             // or a share by hash
+  std::vector<SourceSection> mixture;
+  std::string mixture_weights = "samples";  // what a weight is a share of; or rows: times the rows
   int64_t num_workers = 2;
   int64_t prefetch_batches = 4;
+
+  // The mixture's, or itself.
+  std::vector<SourceSection> sources() const;
 };
 
 struct OptimizerSection {

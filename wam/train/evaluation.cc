@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "wam/base/error.h"
@@ -35,9 +36,7 @@ class Evaluator {
                          .got = "withhold: [" + join(config_.withhold, ", ") + "]",
                          .remedy = "Compare the validation losses of such runs in their metrics.jsonl."});
     }
-    if (!options.dataset.empty()) config_.dataset.path = options.dataset;
-    // The model knows the numbers as they were normalised in training, whatever dataset this is.
-    config_.dataset.statistics = (folder / "metadata.json").string();
+    choose_source(folder);
     config_.global_batch_size = config_.micro_batch_size = config_.vae.sub_batch = 1;
     set_threads(config_.threads);
     model_ = resolve_model(config_);
@@ -53,7 +52,7 @@ class Evaluator {
 
   EvalResult run() {
     EvalResult result;
-    const data::RobotCodec& codec = data_.validation_builder->codec();
+    const data::RobotCodec& codec = data_.sources[0].validation_builder->codec();
     for (const std::string& name : codec_names(codec)) result.dims.push_back(name);
     result.horizon = model_.actions_per_block;
     fit_mean_and_readout(result);
@@ -64,6 +63,41 @@ class Evaluator {
   }
 
  private:
+  // Of a mixture one dataset is evaluated at a time: robots differ in what their numbers mean.
+  void choose_source(const std::filesystem::path& folder) {
+    DatasetSection& section = config_.dataset;
+    // The model knows the numbers as they were normalised in training, whatever dataset this is.
+    const std::filesystem::path statistics = folder / "metadata.json";
+    if (!section.mixture.empty()) {
+      std::vector<std::string> names;
+      for (const SourceSection& source : section.mixture) names.push_back(source.shown_name());
+      const auto found = options_.source.empty() && names.size() == 1
+                             ? names.begin()
+                             : std::find(names.begin(), names.end(), options_.source);
+      if (found == names.end()) {
+        throw ConfigError({.where = "--source",
+                           .what = options_.source.empty() ? "the run was trained on several datasets"
+                                                           : "no such dataset in the run",
+                           .got = options_.source,
+                           .expected = "one of " + join(names, ", "),
+                           .remedy = "Name the one to evaluate on."});
+      }
+      const SourceSection chosen = section.mixture[static_cast<size_t>(found - names.begin())];
+      static_cast<SourceSection&>(section) = chosen;
+      section.mixture.clear();
+      const std::string own = section.embodiment.tag + "/" + chosen.shown_name();
+      const std::vector<std::string> tags = data::metadata_tags(statistics);
+      if (std::find(tags.begin(), tags.end(), own) != tags.end()) section.statistics_key = own;
+    } else if (!options_.source.empty()) {
+      throw ConfigError({.where = "--source",
+                         .what = "the run was trained on one dataset",
+                         .got = options_.source,
+                         .remedy = "Leave the option out."});
+    }
+    section.statistics = statistics.string();
+    if (!options_.dataset.empty()) section.path = options_.dataset;
+  }
+
   static std::vector<std::string> codec_names(const data::RobotCodec& codec) {
     return {codec.action_names().begin(), codec.action_names().end()};
   }
@@ -141,9 +175,9 @@ class Evaluator {
     for (int64_t i = 0; i < std::max(kMeanWindows, kReadoutWindows); ++i) {
       if (i < kMeanWindows) {
         const data::Draw draw = data_.train->draw(i, 0);
-        const data::Episode& episode = episode_of(*data_.train_builder, draw);
-        const data::EpisodeTable table = data_.dataset->read_table(episode);
-        for (const auto& action : true_actions(*data_.train_builder, episode, table, draw)) {
+        const data::Episode& episode = episode_of(*data_.sources[0].train_builder, draw);
+        const data::EpisodeTable table = data_.sources[0].dataset->read_table(episode);
+        for (const auto& action : true_actions(*data_.sources[0].train_builder, episode, table, draw)) {
           for (size_t d = 0; d < action.size(); ++d) result.mean_action[d] += action[d];
           ++rows;
         }
@@ -169,7 +203,7 @@ class Evaluator {
     const data::Sample sample = source.load(index, 0, *worker);
     const Encoded encoded = encode(sample);
     const OpenLoopPrediction prediction = loop_->run(encoded, sample.state, static_cast<uint64_t>(index));
-    const data::SampleBuilder& builder = *data_.validation_builder;
+    const data::SampleBuilder& builder = *data_.sources[0].validation_builder;
     const data::Episode& episode = episode_of(builder, draw);
     const data::EpisodeTable table = builder.dataset().read_table(episode);
     const auto truth = true_actions(builder, episode, table, draw);

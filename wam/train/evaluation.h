@@ -13,6 +13,7 @@ namespace wam::train {
 struct EvalOptions {
   std::string checkpoint;    // folder written by wam train
   std::string dataset;       // empty: the run's own
+  std::string source;        // of a mixture: the dataset's name
   int64_t windows = 16;
   bool untrained = false;    // weights from the seed instead of the checkpoint's
   bool all_episodes = false; // draw from every episode instead of the held-out ones

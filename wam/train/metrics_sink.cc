@@ -3,8 +3,20 @@
 namespace wam::train {
 namespace {
 
-std::vector<TaggedScalar> losses(const StepMetrics& m) {
-  return {{"loss", m.loss}, {"dynamics_loss", m.dynamics_loss}, {"action_loss", m.action_loss}};
+// With "loss/NAME" and so on for each dataset of a mixture that had samples.
+std::vector<TaggedScalar> losses(const StepMetrics& m, const std::vector<std::string>& names) {
+  std::vector<TaggedScalar> scalars = {
+      {"loss", m.loss}, {"dynamics_loss", m.dynamics_loss}, {"action_loss", m.action_loss}};
+  for (size_t i = 0; i < m.sources.size(); ++i) {
+    const SourceLoss& source = m.sources[i];
+    if (source.samples == 0) continue;
+    const std::string& name = names.at(i);
+    scalars.insert(scalars.end(), {{"loss/" + name, source.dynamics_loss + source.action_loss},
+                                   {"dynamics_loss/" + name, source.dynamics_loss},
+                                   {"action_loss/" + name, source.action_loss},
+                                   {"samples/" + name, static_cast<double>(source.samples)}});
+  }
+  return scalars;
 }
 
 MetricsRecord record_of(int64_t step, const std::string& kind, const std::vector<TaggedScalar>& scalars) {
@@ -20,12 +32,14 @@ std::vector<TaggedScalar> with_prefix(const std::string& prefix, std::vector<Tag
 
 }  // namespace
 
-MetricsSink::MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step)
+MetricsSink::MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step,
+                         std::vector<std::string> source_names)
     : log_(run_dir / "metrics.jsonl", resumed_step),
-      events_(run_dir / "tensorboard", resumed_step + 1) {}
+      events_(run_dir / "tensorboard", resumed_step + 1),
+      source_names_(std::move(source_names)) {}
 
 void MetricsSink::log_step(const StepMetrics& m) {
-  std::vector<TaggedScalar> scalars = losses(m);
+  std::vector<TaggedScalar> scalars = losses(m, source_names_);
   scalars.insert(scalars.end(), {{"grad_norm", m.grad_norm},
                                  {"lr", m.lr},
                                  {"samples_per_second", m.samples_per_second},
@@ -43,8 +57,8 @@ void MetricsSink::log_step(const StepMetrics& m) {
 }
 
 void MetricsSink::log_validation(int64_t step, const StepMetrics& m) {
-  log_.write(record_of(step, "validation", losses(m)));
-  events_.add_scalars(step, with_prefix("validation/", losses(m)));
+  log_.write(record_of(step, "validation", losses(m, source_names_)));
+  events_.add_scalars(step, with_prefix("validation/", losses(m, source_names_)));
 }
 
 Curve read_curve(const std::filesystem::path& run_dir, const std::string& kind, const std::string& key) {

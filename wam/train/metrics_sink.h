@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "wam/train/metrics_log.h"
@@ -13,13 +14,16 @@ namespace wam::train {
 
 class MetricsSink {
  public:
-  MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step);
+  // `source_names`: of the datasets whose losses a StepMetrics gives apart.
+  MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step,
+              std::vector<std::string> source_names = {});
   void log_step(const StepMetrics& metrics);
   void log_validation(int64_t step, const StepMetrics& metrics);
 
  private:
   MetricsLog log_;
   TfEventsWriter events_;
+  std::vector<std::string> source_names_;
 };
 
 // A curve of metrics.jsonl: the values of `key` in records of `kind` ("train", "validation").

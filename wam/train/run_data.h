@@ -1,26 +1,40 @@
-// The data side of a run: dataset, split, statistics, tokenizer, and the sources samples come from.
+// The data side of a run: datasets, splits, statistics, tokenizer, and the stream of samples.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "wam/data/dataset_source.h"
 #include "wam/data/norm_stats.h"
-#include "wam/data/split.h"
+#include "wam/data/selection.h"
 #include "wam/data/tokenizer.h"
 #include "wam/train/config.h"
 
 namespace wam::train {
 
-struct RunData {
+// One dataset of the run.
+struct RunSource {
+  std::string name;
+  double weight = 1;
+  data::Embodiment embodiment;
+  std::string statistics_key;  // of its block in metadata.json
   std::shared_ptr<const data::Dataset> dataset;
   data::NormStats stats;
-  std::shared_ptr<const data::Tokenizer> tokenizer;
-  data::EpisodeSplit split;
+  data::Selection selection;
   std::shared_ptr<const data::SampleBuilder> train_builder, validation_builder;
+};
+
+struct RunData {
+  std::vector<RunSource> sources;  // in the order of the config; samples' ids count in it
+  std::shared_ptr<const data::Tokenizer> tokenizer;
   std::shared_ptr<const data::DatasetSource> train;
   std::shared_ptr<const data::DatasetSource> validation;  // null if no episode is held out
+  std::vector<int64_t> validation_sources;  // source of each part of `validation`
   int64_t longest_prompt = 0;  // tokens with end-of-sequence; 0 if the prompts are not known ahead
   std::string metadata_json;
+
+  std::vector<std::string> source_names() const;
 };
 
 // Opens everything the config names. Throws DataError or ConfigError.

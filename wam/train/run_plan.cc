@@ -170,6 +170,8 @@ StepOptions step_options(const TrainConfig& config, const DitConfig& model, int6
   o.shape.batch = config.micro_batch_size;
   o.shape.text_tokens = prompt_tokens;
   o.shape.timesteps = timestep_layout(config.noise);
+  // Which dataset learns how fast is asked of mixtures only.
+  o.shape.sample_losses = config.dataset.mixture.size() > 1;
   o.shape.clean_context = !withholds(config, kCleanContext);
   o.accumulate = config.accumulate();
   o.sharding = sharding_of(config);

@@ -108,6 +108,7 @@ void name_losses(Graph& graph, const DitTrain& model) {
   graph.add_output("loss", model.loss);
   graph.add_output("dynamics_loss", model.dynamics_loss);
   graph.add_output("action_loss", model.action_loss);
+  if (model.sample_losses.valid()) graph.add_output("sample_losses", model.sample_losses);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ struct StepOptions {
   bool outputs_predictions = false;  // validation also gives video_pred and action_pred
 };
 
-// Outputs: loss, dynamics_loss, action_loss (st scalars) of first, add and validation;
+// Outputs: loss, dynamics_loss, action_loss (st scalars) of first, add and validation, and with
+// shape.sample_losses sample_losses as DitTrain has them;
 // grad_norm_squared (st) and scalars (f32 [8], as applied) of the optimizer.
 struct StepPrograms {
   std::shared_ptr<ParamSet> params;

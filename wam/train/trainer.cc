@@ -20,6 +20,7 @@
 #include "wam/train/schedule.h"
 #include "wam/train/session.h"
 #include "wam/train/signals.h"
+#include "wam/train/source_losses.h"
 #include "wam/train/step_inputs.h"
 #include "wam/train/validation.h"
 
@@ -31,6 +32,7 @@ double now() {
 }
 
 constexpr const char* kLosses[] = {"loss", "dynamics_loss", "action_loss"};
+constexpr const char* kSampleLosses = "sample_losses";
 constexpr const char* kNorm = "grad_norm_squared";
 constexpr const char* kScalars = "scalars";
 
@@ -84,7 +86,9 @@ class Trainer::Impl {
                  .warmup_steps = static_cast<int64_t>(
                      std::ceil(config_.optimizer.warmup_ratio * static_cast<double>(config_.steps))),
                  .total_steps = config_.steps};
-    if (folder_) sink_ = std::make_unique<MetricsSink>(folder_->path(), step_);
+    if (folder_) {
+      sink_ = std::make_unique<MetricsSink>(folder_->path(), step_, session_->data.source_names());
+    }
     if (session_->data.validation) {
       validation_ = std::make_unique<Validation>(*session_, ranks_);
     }
@@ -230,30 +234,43 @@ class Trainer::Impl {
     Executor& executor = executor_of(micro);
     executor.run();
     for (const char* name : kLosses) executor.fetch(name);
+    if (is_mixture()) executor.fetch(kSampleLosses);
   }
+
+  bool is_mixture() const { return session_->data.sources.size() > 1; }
 
   // Waits for the step's numbers.
   void collect(StepMetrics& m, const std::vector<std::vector<data::SampleId>>& ids) {
     const double share = 1.0 / static_cast<double>(config_.accumulate() * config_.ranks);
     std::string suspects;
-    std::vector<double> own;  // three losses a micro-batch, and whether this rank was asked to stop
+    // Three losses a micro-batch, those of its samples where it is a mixture, and at last whether this
+    // rank was asked to stop.
+    std::vector<double> own;
     for (int64_t micro = 0; micro < config_.accumulate(); ++micro) {
-      for (const char* name : kLosses) own.push_back(executor_of(micro).fetched(name).as<float>()[0]);
-      if (!std::isfinite(own[own.size() - 3])) {
-        suspects += samples_text(ids[static_cast<size_t>(micro)], !suspects.empty());
-      }
+      const auto& here = ids[static_cast<size_t>(micro)];
+      Executor& executor = executor_of(micro);
+      for (const char* name : kLosses) own.push_back(executor.fetched(name).as<float>()[0]);
+      if (!std::isfinite(own[own.size() - 3])) suspects += samples_text(here, !suspects.empty());
+      if (!is_mixture()) continue;
+      const HostTensor losses = executor.fetched(kSampleLosses);
+      const std::vector<double> records = sample_records(here, losses.as<float>());
+      own.insert(own.end(), records.begin(), records.end());
     }
     own.push_back(SignalGuard::requested() ? 1 : 0);
     const std::vector<double> all = ranks_.gather(own);
+    SourceSums sums(session_->data.sources.size());
+    const auto records = static_cast<size_t>(is_mixture() ? 3 * config_.micro_batch_size : 0);
     for (size_t i = 0; i < all.size();) {
-      for (int64_t micro = 0; micro < config_.accumulate(); ++micro, i += 3) {
+      for (int64_t micro = 0; micro < config_.accumulate(); ++micro, i += 3 + records) {
         m.loss += share * all[i];
         m.dynamics_loss += share * all[i + 1];
         m.action_loss += share * all[i + 2];
+        sums.add(std::span(all).subspan(i + 3, records));
       }
       interrupted_ = interrupted_ || all[i++] != 0;
     }
     if (config_.log_samples) m.samples = samples_of_all(ids);
+    if (is_mixture()) m.sources = sums.means();
     m.grad_norm = std::sqrt(optimizer_->fetched(kNorm).as<float>()[0]);
     m.skipped = optimizer_->fetched(kScalars).as<float>()[kAdamwSkip] != 0;
     if (!m.skipped) return;
@@ -303,11 +320,12 @@ class Trainer::Impl {
     }
   }
 
-  static std::string samples_text(const std::vector<data::SampleId>& ids, bool more) {
+  std::string samples_text(const std::vector<data::SampleId>& ids, bool more) const {
     std::string samples;
     for (const data::SampleId& id : ids) {
-      samples += fmt::format("{}episode {} row {}", more || !samples.empty() ? ", " : "", id.episode_index,
-                             id.first_anchor);
+      samples += more || !samples.empty() ? ", " : "";
+      if (is_mixture()) samples += session_->data.sources[static_cast<size_t>(id.dataset)].name + " ";
+      samples += fmt::format("episode {} row {}", id.episode_index, id.first_anchor);
     }
     return samples;
   }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "wam/dist/world.h"
 #include "wam/train/config.h"
@@ -19,12 +20,19 @@ struct TrainOptions {
   std::shared_ptr<dist::World> world = nullptr;  // the run's ranks; null: this process alone
 };
 
+// Means over a step's samples of one dataset of a mixture.
+struct SourceLoss {
+  int64_t samples = 0;  // 0: none in this step, and no means
+  double dynamics_loss = 0, action_loss = 0;
+};
+
 // Numbers of one optimizer step.
 struct StepMetrics {
   int64_t step = 0;  // counted from 1: steps done
   double loss = 0, dynamics_loss = 0, action_loss = 0, grad_norm = 0, lr = 0;
   double samples_per_second = 0, wait_share = 0;
   bool skipped = false;  // non-finite: weights unchanged
+  std::vector<SourceLoss> sources;  // of a mixture, in the order of the config; else empty
   // With several ranks: the slowest one's seconds up to the first wait for others and its number, and
   // the largest share of the step that a rank spent in collectives.
   int slowest_rank = -1;

@@ -1,8 +1,10 @@
 #include "wam/train/validation.h"
 
 #include <algorithm>
+#include <span>
 
 #include "wam/data/loader.h"
+#include "wam/train/source_losses.h"
 
 namespace wam::train {
 namespace {
@@ -40,37 +42,46 @@ void Validation::load(const Share& own) {
   for (int64_t i = own.first; i < own.end; ++i) {
     const data::Batch batch = loader.next();
     const Encoded encoded = session_.encoders->encode(batch.video, batch.token_ids, batch.prompts);
+    ids_.push_back(batch.ids);
     batches_.push_back(make_step_inputs(c, session_.plan.model, batch, encoded,
                                         {kNoiseSeed, 0, i * micro}));
   }
 }
 
-std::vector<double> Validation::losses(const StepInputs& inputs) {
-  inputs.write_to(*executor_);
+std::vector<double> Validation::losses(size_t batch) {
+  batches_[batch].write_to(*executor_);
   executor_->run();
   std::vector<double> values;
   for (const char* name : {"loss", "dynamics_loss", "action_loss"})
     values.push_back(executor_->read(name).as<float>()[0]);
+  if (!is_mixture()) return values;
+  const HostTensor of_samples = executor_->read("sample_losses");
+  const std::vector<double> records =
+      sample_records(ids_[batch], of_samples.as<float>(), session_.data.validation_sources);
+  values.insert(values.end(), records.begin(), records.end());
   return values;
 }
 
 StepMetrics Validation::run() {
   std::vector<double> own;
   for (int64_t i = 0; i < rounds_; ++i) {
-    const auto last = std::ssize(batches_) - 1;
-    const std::vector<double> values = losses(batches_[static_cast<size_t>(std::min(i, last))]);
+    const std::vector<double> values = losses(static_cast<size_t>(std::min(i, std::ssize(batches_) - 1)));
     own.insert(own.end(), values.begin(), values.end());
   }
   const std::vector<double> all = ranks_.gather(own);
   StepMetrics mean;
   const double share = 1.0 / static_cast<double>(num_batches_);
+  const auto records = static_cast<size_t>(is_mixture() ? 3 * session_.config.micro_batch_size : 0);
+  SourceSums sums(session_.data.sources.size());
   // Shares follow each other without gaps: all but the last ranks' are `rounds_` long.
   for (int64_t i = 0; i < num_batches_; ++i) {
-    const double* values = all.data() + 3 * i;
+    const auto values = std::span(all).subspan(static_cast<size_t>(i) * (3 + records), 3 + records);
     mean.loss += share * values[0];
     mean.dynamics_loss += share * values[1];
     mean.action_loss += share * values[2];
+    sums.add(values.subspan(3));
   }
+  if (is_mixture()) mean.sources = sums.means();
   return mean;
 }
 

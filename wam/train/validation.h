@@ -14,8 +14,8 @@ class Validation {
   // Loads and encodes config.validation_samples windows (rounded up to whole micro-batches) once and
   // keeps them in host memory, each rank its share. Session and ranks must outlive this.
   Validation(Session& session, const Ranks& ranks);
-  // Means over the samples, the same bits on every rank and for any number of ranks; only the loss
-  // fields are set. All ranks call it together.
+  // Means over the samples, the same bits on every rank and for any number of ranks; only the losses
+  // are set. All ranks call it together.
   StepMetrics run();
 
  private:
@@ -25,13 +25,16 @@ class Validation {
   };
   Share share_of(int rank) const;
   void load(const Share& own);
-  std::vector<double> losses(const StepInputs& inputs);
+  // Three losses of a batch, and of a mixture those of its samples (source_losses.h).
+  std::vector<double> losses(size_t batch);
+  bool is_mixture() const { return session_.data.sources.size() > 1; }
 
   Session& session_;
   const Ranks& ranks_;
   std::unique_ptr<Executor> executor_;
   int64_t num_batches_, rounds_;     // of all ranks together; that each of them runs
   std::vector<StepInputs> batches_;  // this rank's, at least one
+  std::vector<std::vector<data::SampleId>> ids_;  // of each batch
 };
 
 }  // namespace wam::train
