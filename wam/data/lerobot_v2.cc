@@ -42,7 +42,11 @@ fs::path video_path(const fs::path& root, const LerobotInfo& info, int64_t episo
 }
 
 LerobotMeta read_lerobot_v2(const fs::path& root, const LerobotInfo& info) {
-  return {read_episodes(root), read_tasks(root), std::make_unique<LayoutV2>(root, info)};
+  return {read_episodes(root), read_tasks(root), make_layout_v2(root, info)};
+}
+
+std::unique_ptr<EpisodeLayout> make_layout_v2(const fs::path& root, const LerobotInfo& info) {
+  return std::make_unique<LayoutV2>(root, info);
 }
 
 }  // namespace wam::data

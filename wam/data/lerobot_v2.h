@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include "wam/data/lerobot_dataset.h"
@@ -10,6 +11,10 @@ namespace wam::data {
 
 // meta/episodes.jsonl and meta/tasks.jsonl. Throws DataError.
 LerobotMeta read_lerobot_v2(const std::filesystem::path& root, const LerobotInfo& info);
+
+// Where the files lie needs no meta but info.json.
+std::unique_ptr<EpisodeLayout> make_layout_v2(const std::filesystem::path& root,
+                                              const LerobotInfo& info);
 
 // Files of an episode, relative paths expanded.
 std::filesystem::path table_path(const std::filesystem::path& root, const LerobotInfo& info,

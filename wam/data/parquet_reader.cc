@@ -8,6 +8,8 @@
 #include <parquet/file_reader.h>
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +20,7 @@
 #include "wam/base/error.h"
 #include "wam/base/file_descriptor.h"
 #include "wam/base/files.h"
+#include "wam/data/coded_error.h"
 #include "wam/data/parquet_convert.h"
 
 namespace wam::data {
@@ -51,6 +54,32 @@ auto guard(const std::string& where, const std::string& what, Function&& functio
 
 void check_status(const arrow::Status& status, const std::string& where, const std::string& what) {
   if (!status.ok()) throw_damaged(where, what, status.message());
+}
+
+// Writers put the footer last: without it nothing of the file can be read.
+void check_ends(const std::filesystem::path& path, int fd) {
+  constexpr std::string_view kMagic = "PAR1";
+  struct stat status {};
+  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return;  // Arrow says what is wrong
+  const off_t size = status.st_size;
+  const auto at = [&](off_t offset) {
+    char bytes[4] = {};
+    return ::pread(fd, bytes, sizeof(bytes), offset) == 4 && std::string_view(bytes, 4) == kMagic;
+  };
+  if (size == 0) {
+    throw CodedError("table-empty", {.where = path.string(),
+                                     .what = "parquet file is empty",
+                                     .got = "0 bytes",
+                                     .remedy = "Restore the file, or leave the episode out."});
+  }
+  if (size < 8 || !at(0) || at(size - 4)) return;
+  throw CodedError("table-footer",
+                   {.where = path.string(),
+                    .what = "parquet file has no footer: it was cut short, or its writer was never "
+                            "closed",
+                    .got = std::to_string(size) + " bytes",
+                    .remedy = "Restore the file, or leave the episode out; a recording must be "
+                              "finalised."});
 }
 
 void collect_leaves(const parquet::arrow::SchemaField& field, std::vector<int>& leaves) {
@@ -144,6 +173,7 @@ void ParquetReader::Impl::open(const std::filesystem::path& path) {
   guard(where, what, [&] {
     FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (fd.get() < 0) throw_io_error(path, "cannot open the parquet file", errno);
+    check_ends(path, fd.get());
     auto file = arrow::io::ReadableFile::Open(fd.get(), arrow::system_memory_pool());
     check_status(file.status(), where, "cannot open the parquet file");
     fd.release();  // the file owns it now

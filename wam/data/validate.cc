@@ -10,7 +10,6 @@
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
-#include "wam/data/lerobot_v2.h"
 #include "wam/data/validate_meta.h"
 #include "wam/data/validate_pictures.h"
 #include "wam/data/validate_table.h"
@@ -80,6 +79,15 @@ std::vector<EpisodeResult> check_episodes(const MetaView& meta,
   return results;
 }
 
+// Empty where the meta does not say.
+fs::path video_of(const MetaView& meta, const Episode& episode, const std::string& camera) {
+  try {
+    return meta.layout->video(episode, camera).path;
+  } catch (const DataError&) {
+    return {};  // reported with the episode
+  }
+}
+
 bool is_usable_camera(const Feature& feature, FaultList& faults, const fs::path& info_path) {
   try {
     feature.picture_height();
@@ -104,7 +112,7 @@ std::set<std::string> find_absent_cameras(const MetaView& meta, FaultList& fault
     const bool has_any =
         !meta.info->video_path.empty() &&
         std::any_of(meta.episodes.begin(), meta.episodes.end(), [&](const Episode& episode) {
-          return fs::exists(video_path(meta.root, *meta.info, episode.index, feature.key));
+          return fs::exists(video_of(meta, episode, feature.key));
         });
     if (has_any) continue;
     absent.insert(feature.key);
@@ -141,15 +149,15 @@ void check_unused(const fs::path& folder, const char* ending, const std::set<fs:
 
 void find_unused_files(const MetaView& meta, FaultList& faults) {
   std::set<fs::path> tables, videos;
-  std::vector<int64_t> indexes = meta.info->discarded_episodes;
-  for (const Episode& episode : meta.episodes) indexes.push_back(episode.index);
-  for (const int64_t index : indexes) {
-    tables.insert(table_path(meta.root, *meta.info, index));
+  const auto expect = [&](const Episode& episode) {
+    tables.insert(meta.layout->table(episode).path);
     for (const Feature& feature : meta.info->features) {
       if (!feature.is_video() || meta.info->video_path.empty()) continue;
-      videos.insert(video_path(meta.root, *meta.info, index, feature.key));
+      videos.insert(video_of(meta, episode, feature.key));
     }
-  }
+  };
+  for (const Episode& episode : meta.episodes) expect(episode);
+  for (const Episode& episode : meta.discarded) expect(episode);
   check_unused(meta.root / "data", ".parquet", tables, faults);
   check_unused(meta.root / "videos", ".mp4", videos, faults);
 }

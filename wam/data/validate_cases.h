@@ -41,6 +41,8 @@ struct FaultCase {
 std::vector<FaultCase> meta_fault_cases();
 std::vector<FaultCase> table_fault_cases();
 std::vector<FaultCase> picture_fault_cases();
+// Of a v3.0 dataset with two episodes to a file.
+std::vector<FaultCase> v3_fault_cases();
 
 // Sets elements from..to of a column, counted row-major.
 void fill(std::vector<ParquetColumnData>& columns, const std::string& name, int64_t from,

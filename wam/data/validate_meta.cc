@@ -9,6 +9,7 @@
 #include "wam/data/coded_error.h"
 #include "wam/data/json_fields.h"
 #include "wam/data/lerobot_meta.h"
+#include "wam/data/lerobot_v2.h"
 #include "wam/data/modality.h"
 
 namespace wam::data {
@@ -70,25 +71,27 @@ void check_gaps(const fs::path& path, const MetaView& meta, FaultList& faults) {
 }
 
 void read_episode_meta(MetaView& meta, FaultList& faults) {
-  const fs::path path = meta.root / "meta" / "episodes.jsonl";
+  const fs::path path = meta.root / meta.episodes_file();
+  meta.layout = make_layout_v2(meta.root, *meta.info);
   try {
     read_episode_lines(path, meta, faults);
   } catch (const DataError& error) {
     faults.add("meta-missing", Severity::kError, error, path);
-    return;
   }
-  if (meta.episodes.empty()) {
-    faults.add({.code = "dataset-empty",
-                .file = path.string(),
-                .what = "dataset is empty: no episodes",
-                .remedy = "Record or restore episodes."});
-    return;
-  }
-  check_gaps(path, meta, faults);
+}
+
+void check_episodes(const MetaView& meta, FaultList& faults) {
+  const fs::path path = meta.root / meta.episodes_file();
+  if (!meta.episodes.empty()) return check_gaps(path, meta, faults);
+  if (!fs::exists(path)) return;  // reported
+  faults.add({.code = "dataset-empty",
+              .file = path.string(),
+              .what = "dataset is empty: no episodes",
+              .remedy = "Record or restore episodes."});
 }
 
 void read_task_meta(MetaView& meta, FaultList& faults) {
-  const fs::path path = meta.root / "meta" / "tasks.jsonl";
+  const fs::path path = meta.root / meta.tasks_file();
   if (!fs::exists(path)) {
     faults.add({.code = "meta-missing",
                 .severity = Severity::kWarning,
@@ -120,10 +123,10 @@ void check_task_names(const MetaView& meta, FaultList& faults) {
       if (known.contains(task)) continue;
       faults.add({.code = "task-unlisted",
                   .severity = Severity::kWarning,
-                  .file = (meta.root / "meta/episodes.jsonl").string(),
+                  .file = (meta.root / meta.episodes_file()).string(),
                   .episode = episode.index,
-                  .what = "task " + quote(task) + " is not in tasks.jsonl",
-                  .remedy = "Add it to meta/tasks.jsonl."});
+                  .what = "task " + quote(task) + " is not in " + meta.tasks_file(),
+                  .remedy = std::string("Add it to ") + meta.tasks_file() + "."});
     }
   }
 }
@@ -166,6 +169,8 @@ void leave_out_discarded(MetaView& meta, FaultList& faults) {
   const std::set<int64_t> discarded(listed.begin(), listed.end());
   const auto is_discarded = [&](const Episode& e) { return discarded.contains(e.index); };
   const int64_t count = std::ssize(meta.episodes);
+  std::copy_if(meta.episodes.begin(), meta.episodes.end(), std::back_inserter(meta.discarded),
+               is_discarded);
   std::erase_if(meta.episodes, is_discarded);
   faults.add({.code = "episode-discarded",
               .severity = Severity::kNote,
@@ -298,8 +303,13 @@ MetaView validate_meta(const fs::path& root, FaultList& faults) {
                is_there ? root / "meta" / "info.json" : root);
     return meta;
   }
-  read_episode_meta(meta, faults);
-  read_task_meta(meta, faults);
+  if (meta.is_v3()) {
+    validate_meta_v3(meta, faults);
+  } else {
+    read_episode_meta(meta, faults);
+    read_task_meta(meta, faults);
+  }
+  check_episodes(meta, faults);
   check_task_names(meta, faults);
   check_counts(meta, faults);
   check_default_columns(meta, faults);

@@ -10,7 +10,6 @@
 #include "wam/base/hash.h"
 #include "wam/base/quote.h"
 #include "wam/data/image_codec.h"
-#include "wam/data/lerobot_v2.h"
 #include "wam/data/parquet_reader.h"
 #include "wam/data/path_template.h"
 
@@ -98,6 +97,7 @@ class CameraCheck {
   }
   Fault place() const { return {.file = path_.string(), .episode = episode_.index}; }
   void check_stream(const VideoStreamInfo& info);
+  void check_frames(const VideoStreamInfo& info);
   void decode_video(VideoReader& videos, const VideoStreamInfo& info);
   void decode_one_by_one(VideoReader& videos, std::span<const int64_t> frames);
   void check_image(const ParquetImageColumn& column, int64_t row);
@@ -110,13 +110,15 @@ class CameraCheck {
   const ValidateOptions& options_;
   FaultList& faults_;
   PictureWatch watch_;
+  FrameSource source_;
   fs::path path_;
   int64_t num_decoded_ = 0, num_damaged_ = 0;
 };
 
 int64_t CameraCheck::check_video(VideoReader& videos) {
   try {
-    path_ = video_path(meta_.root, *meta_.info, episode_.index, camera_.key);
+    source_ = meta_.layout->video(episode_, camera_.key);
+    path_ = source_.path;
     if (!fs::exists(path_)) {
       add("video-missing", Severity::kError, "video is missing",
           "Restore the file, or remove the episode from the meta.");
@@ -131,15 +133,22 @@ int64_t CameraCheck::check_video(VideoReader& videos) {
   return num_decoded_;
 }
 
+// A video of one episode against its table; of several against the meta, where frames too many are
+// said once.
+void CameraCheck::check_frames(const VideoStreamInfo& info) {
+  const int64_t expected = source_.is_shared ? source_.total : num_rows_;
+  const bool is_short = info.num_frames < expected;
+  if (info.num_frames == expected || (!is_short && source_.first > 0)) return;
+  if (source_.is_shared && is_short && info.num_frames >= source_.first + episode_.length) return;
+  add("video-frames", is_short ? Severity::kError : Severity::kWarning,
+      "video has " + std::to_string(info.num_frames) + " frames, " +
+          (source_.is_shared ? "its episodes " : "the table ") + std::to_string(expected) + " rows",
+      is_short ? "Restore the video or leave the episode out."
+               : "Frames past the last row are not used.");
+}
+
 void CameraCheck::check_stream(const VideoStreamInfo& info) {
-  const std::string remedy = "Restore the video or leave the episode out.";
-  if (info.num_frames != num_rows_) {
-    const bool is_short = info.num_frames < num_rows_;
-    add("video-frames", is_short ? Severity::kError : Severity::kWarning,
-        "video has " + std::to_string(info.num_frames) + " frames, the table " +
-            std::to_string(num_rows_) + " rows",
-        is_short ? remedy : "Frames past the last row are not used.");
-  }
+  check_frames(info);
   const auto size = [](int64_t height, int64_t width) {
     return std::to_string(height) + "x" + std::to_string(width);
   };
@@ -163,14 +172,16 @@ void CameraCheck::check_stream(const VideoStreamInfo& info) {
 }
 
 void CameraCheck::decode_video(VideoReader& videos, const VideoStreamInfo& info) {
-  for (int64_t first = 0; first < info.num_frames; first += kBatch) {
-    std::vector<int64_t> frames(static_cast<size_t>(std::min(kBatch, info.num_frames - first)));
+  const int64_t end = source_.is_shared ? std::min(info.num_frames, source_.first + episode_.length)
+                                        : info.num_frames;
+  for (int64_t first = source_.first; first < end; first += kBatch) {
+    std::vector<int64_t> frames(static_cast<size_t>(std::min(kBatch, end - first)));
     std::iota(frames.begin(), frames.end(), first);
     try {
       const HostTensor pictures = videos.read(path_, frames);
       const size_t size = pictures.as<uint8_t>().size() / frames.size();
       for (size_t i = 0; i < frames.size(); ++i) {
-        watch_.see(frames[i], pictures.as<uint8_t>().subspan(i * size, size));
+        watch_.see(frames[i] - source_.first, pictures.as<uint8_t>().subspan(i * size, size));
       }
       num_decoded_ += std::ssize(frames);
     } catch (const DataError&) {
@@ -184,24 +195,28 @@ void CameraCheck::decode_video(VideoReader& videos, const VideoStreamInfo& info)
 void CameraCheck::decode_one_by_one(VideoReader& videos, std::span<const int64_t> frames) {
   for (const int64_t frame : frames) {
     try {
-      watch_.see(frame, videos.read(path_, {&frame, 1}).as<uint8_t>());
+      watch_.see(frame - source_.first, videos.read(path_, {&frame, 1}).as<uint8_t>());
       ++num_decoded_;
     } catch (const DataError& error) {
       if (num_damaged_++ > 0) continue;
-      faults_.add("picture-damaged", Severity::kError, error, path_, episode_.index, frame);
+      faults_.add("picture-damaged", Severity::kError, error, path_, episode_.index,
+                  frame - source_.first);
     }
   }
 }
 
 int64_t CameraCheck::check_images() {
-  path_ = table_path(meta_.root, *meta_.info, episode_.index);
+  source_ = meta_.layout->table(episode_);
+  path_ = source_.path;
   try {
     const ParquetReader reader(path_);
     if (reader.find_column(camera_.key) == nullptr) return 0;  // reported with the table
     // In parts: a whole episode's pictures may be large.
-    for (int64_t first = 0; first < reader.num_rows(); first += kBatch) {
-      const int64_t count = std::min(kBatch, reader.num_rows() - first);
-      const ParquetImageColumn column = reader.read_images(camera_.key, first, count);
+    const int64_t rows = source_.is_shared ? num_rows_ : reader.num_rows();
+    for (int64_t first = 0; first < rows; first += kBatch) {
+      const int64_t count = std::min(kBatch, rows - first);
+      const ParquetImageColumn column =
+          reader.read_images(camera_.key, source_.first + first, count);
       for (int64_t i = 0; i < count; ++i) {
         try {
           if (options_.decode_pictures) check_image(column, i);

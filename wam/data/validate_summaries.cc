@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "wam/base/quote.h"
-#include "wam/data/lerobot_v2.h"
 #include "wam/data/validate_table.h"
 
 namespace wam::data {
@@ -84,7 +83,7 @@ void check_outliers(const MetaView& meta, const std::string& column,
     if (dim.outliers == 0 || low == nullptr || high == nullptr) continue;
     faults.add({.code = "value-outlier",
                 .severity = Severity::kWarning,
-                .file = table_path(meta.root, *meta.info, dim.first_outlier_episode).string(),
+                .file = dim.first_outlier_file,
                 .episode = dim.first_outlier_episode,
                 .row = dim.first_outlier_row,
                 .count = dim.outliers,

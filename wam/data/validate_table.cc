@@ -7,7 +7,6 @@
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
 #include "wam/data/episode_table.h"
-#include "wam/data/lerobot_v2.h"
 #include "wam/data/parquet_reader.h"
 
 namespace wam::data {
@@ -33,7 +32,8 @@ class TableCheck {
         options_(options),
         faults_(faults),
         summaries_(summaries),
-        path_(table_path(meta.root, *meta.info, episode.index)),
+        source_(meta.layout->table(episode)),
+        path_(source_.path),
         important_(state_and_action_columns(meta.modality)) {}
 
   int64_t run() {
@@ -50,8 +50,8 @@ class TableCheck {
     }
     check_rows();
     for (const Feature& feature : meta_.info->features) check_feature(feature);
-    check_values();
-    return reader_->num_rows();
+    if (num_rows_ > 0) check_values();
+    return num_rows_;
   }
 
  private:
@@ -67,12 +67,18 @@ class TableCheck {
                  .remedy = remedy});
   }
 
+  // The rows to look at: all of the file, or the episode's part of it.
   void check_rows() {
-    if (reader_->num_rows() == episode_.length) return;
+    const int64_t rows = reader_->num_rows();
+    num_rows_ =
+        source_.is_shared ? std::clamp<int64_t>(rows - source_.first, 0, episode_.length) : rows;
+    // Of a file that episodes share, rows too many are said once.
+    const bool is_short = rows < source_.first + episode_.length;
+    if (rows == source_.total || !(is_short || source_.first == 0)) return;
     add("table-rows", Severity::kError, -1, 1,
-        "table has " + std::to_string(reader_->num_rows()) + " rows, meta/episodes.jsonl says " +
-            std::to_string(episode_.length),
-        "Correct the length in meta/episodes.jsonl, or restore the file.");
+        "table has " + std::to_string(rows) + " rows, " + meta_.episodes_file() + " says " +
+            std::to_string(source_.total),
+        std::string("Correct the length in ") + meta_.episodes_file() + ", or restore the file.");
   }
 
   void check_feature(const Feature& feature) {
@@ -101,10 +107,11 @@ class TableCheck {
   }
 
   void check_values() {
+    if (source_.is_shared && !holds_own_rows()) return;
     for (const ParquetColumnInfo& column : reader_->columns()) {
       if (column.kind != ParquetKind::kNumber) continue;
       try {
-        check_numbers(column.name, reader_->read_numbers(column.name));
+        check_numbers(column.name, reader_->read_numbers(column.name, source_.first, num_rows_));
       } catch (const DataError& error) {
         faults_.add("column-unreadable", Severity::kError, error, path_, episode_.index);
       }
@@ -127,7 +134,7 @@ class TableCheck {
     const std::span<const double> values = numbers.as<double>();
     if (column == "timestamp") check_timestamps(values);
     if (column == "frame_index") check_count(values, column, 0, "frame-index", Severity::kError);
-    if (column == "episode_index") check_episode_index(values);
+    if (column == "episode_index" && !source_.is_shared) check_episode_index(values);
     if (column == "index" && !values.empty()) {
       check_count(values, column, values[0], "index-gap", Severity::kWarning);
     }
@@ -166,24 +173,40 @@ class TableCheck {
     }
   }
 
-  void check_episode_index(std::span<const double> values) {
+  // Of a file that episodes share: rows of another episode say nothing about this one.
+  bool holds_own_rows() {
+    const std::string column = "episode_index";
+    const ParquetColumnInfo* found = reader_->find_column(column);
+    if (found == nullptr || found->kind != ParquetKind::kNumber) return true;  // reported
+    try {
+      const HostTensor keys = reader_->read_numbers(column, source_.first, num_rows_);
+      return keys.shape()[1] != 1 || check_episode_index(keys.as<double>());
+    } catch (const DataError&) {
+      return true;  // reported with the column
+    }
+  }
+
+  bool check_episode_index(std::span<const double> values) {
     const auto wrong = std::find_if(values.begin(), values.end(), [&](double value) {
       return value != static_cast<double>(episode_.index);
     });
-    if (wrong == values.end()) return;
+    if (wrong == values.end()) return true;
     add("episode-index", Severity::kError, wrong - values.begin(), 1,
         "episode_index is " + std::to_string(static_cast<int64_t>(*wrong)) + ", expected " +
             std::to_string(episode_.index),
-        "The file belongs to another episode.");
+        source_.is_shared ? "Offsets or file indices of meta/episodes are stale: restore them, or "
+                            "convert the dataset again."
+                          : "The file belongs to another episode.");
+    return false;
   }
 
   void check_tasks(const std::string& column, std::span<const double> values) {
     for (size_t row = 0; row < values.size(); ++row) {
       if (meta_.tasks.contains(static_cast<int64_t>(values[row]))) continue;
       add("task-missing", Severity::kError, static_cast<int64_t>(row), 1,
-          quote(column) + " is " + std::to_string(static_cast<int64_t>(values[row])) +
-              ", which meta/tasks.jsonl does not list",
-          "Add the task to meta/tasks.jsonl.");
+          quote(column) + " is " + std::to_string(static_cast<int64_t>(values[row])) + ", which " +
+              meta_.tasks_file() + " does not list",
+          std::string("Add the task to ") + meta_.tasks_file() + ".");
       return;
     }
   }
@@ -231,6 +254,7 @@ class TableCheck {
       summary.first_outlier_episode = episode_.index;
       summary.first_outlier_row = static_cast<int64_t>(i) / width;
       summary.first_outlier = values[i];
+      summary.first_outlier_file = path_.string();
     }
     check_episode_stats(column, dims, numbers);
   }
@@ -281,8 +305,10 @@ class TableCheck {
   const ValidateOptions& options_;
   FaultList& faults_;
   ColumnSummaries& summaries_;
+  FrameSource source_;
   std::filesystem::path path_;
   std::set<std::string> important_;
+  int64_t num_rows_ = 0;
   std::optional<ParquetReader> reader_;
 };
 
@@ -318,6 +344,7 @@ void DimSummary::merge(const DimSummary& other) {
     first_outlier_episode = other.first_outlier_episode;
     first_outlier_row = other.first_outlier_row;
     first_outlier = other.first_outlier;
+    first_outlier_file = other.first_outlier_file;
   }
   outliers += other.outliers;
 }

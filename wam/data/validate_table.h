@@ -20,6 +20,7 @@ struct DimSummary {
   int64_t outliers = 0;
   int64_t first_outlier_episode = -1, first_outlier_row = -1;
   double first_outlier = 0;
+  std::string first_outlier_file;
   void add(double value);
   void merge(const DimSummary& other);
 };

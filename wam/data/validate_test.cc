@@ -29,12 +29,16 @@ class ValidateTest : public ::testing::Test {
     options_.lengths.assign(std::begin(kRows), std::end(kRows));
     options_.cameras = {"observation.images.top"};
     write_test_dataset(good_, options_);
+    TestDatasetOptions v3 = options_;
+    v3.version = "v3.0";
+    write_test_dataset(good_v3_, v3);
   }
-  void run(const FaultCase& test) {
+  void run(const FaultCase& test) { run(test, good_); }
+  void run(const FaultCase& test, const fs::path& good) {
     SCOPED_TRACE(test.name);
     Spoiler spoiler{temp_ / "spoilt", options_};
     fs::remove_all(spoiler.root);
-    fs::copy(good_, spoiler.root, fs::copy_options::recursive);
+    fs::copy(good, spoiler.root, fs::copy_options::recursive);
     test.spoil(spoiler);
     check(test, validate_dataset(spoiler.root, {.num_threads = 2}));
   }
@@ -54,7 +58,7 @@ class ValidateTest : public ::testing::Test {
     seen_.insert(codes.begin(), codes.end());
   }
   TempDir temp_;
-  fs::path good_ = temp_ / "good";
+  fs::path good_ = temp_ / "good", good_v3_ = temp_ / "good_v3";
   TestDatasetOptions options_;
   std::set<std::string> seen_;
 };
@@ -67,12 +71,18 @@ TEST_F(ValidateTest, SoundDatasetsHaveNoFaults) {
   EXPECT_EQ(report.num_rows, 66);
   EXPECT_EQ(report.num_pictures, 66);
   EXPECT_FALSE(report.has_faults());
+  const ValidationReport v3 = validate_dataset(good_v3_);
+  EXPECT_TRUE(v3.faults.empty()) << format_report(v3);
+  EXPECT_EQ(v3.version, "v3.0");
+  EXPECT_EQ(v3.num_rows, 66);
+  EXPECT_EQ(v3.num_pictures, 66);
 }
 
 TEST_F(ValidateTest, EveryFaultIsNamed) {
   for (const auto& cases : {meta_fault_cases(), table_fault_cases(), picture_fault_cases()}) {
     for (const FaultCase& test : cases) run(test);
   }
+  for (const FaultCase& test : v3_fault_cases()) run(test, good_v3_);
   for (const FaultKind& kind : fault_kinds()) {
     EXPECT_TRUE(seen_.contains(std::string(kind.code))) << "no case gives " << kind.code;
   }
