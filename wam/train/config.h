@@ -52,6 +52,7 @@ struct SourceSection {
   std::vector<std::string> exclude_episodes;      // not used at all
   std::vector<std::string> tasks, exclude_tasks;  // patterns of instructions
   std::vector<std::string> drop_frames;           // "12[0:30]": rows no window may touch
+  std::string faults = "auto";                    // see data::FaultPolicy
   std::vector<std::string> validation_episodes;   // held out by number,
   int64_t validation_last = 0;                    // or the last n,
   double validation_fraction = 0;                 // or a share by hash

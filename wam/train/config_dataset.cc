@@ -4,6 +4,7 @@
 #include <set>
 
 #include "wam/data/index_ranges.h"
+#include "wam/data/screen.h"
 #include "wam/train/config_section.h"
 
 namespace wam::train {
@@ -15,13 +16,14 @@ void selection_fields(Section& s, SourceSection& d) {
   s.field("tasks", d.tasks);
   s.field("exclude_tasks", d.exclude_tasks);
   s.field("drop_frames", d.drop_frames);
+  s.field("faults", d.faults);
   s.field("validation_episodes", d.validation_episodes);
   s.field("validation_last", d.validation_last);
   s.field("validation_fraction", d.validation_fraction);
 }
 const std::vector<std::string> kSelectionKeys = {
     "episodes",    "exclude_episodes",    "tasks",           "exclude_tasks",
-    "drop_frames", "validation_episodes", "validation_last", "validation_fraction"};
+    "drop_frames", "faults", "validation_episodes", "validation_last", "validation_fraction"};
 
 std::vector<std::string> with_selection(std::vector<std::string> keys) {
   keys.insert(keys.end(), kSelectionKeys.begin(), kSelectionKeys.end());
@@ -95,6 +97,7 @@ void check_source(const SourceSection& d, const std::string& where) {
   check_ranges(where + ".episodes", d.episodes);
   check_ranges(where + ".exclude_episodes", d.exclude_episodes);
   check_ranges(where + ".validation_episodes", d.validation_episodes);
+  data::parse_fault_policy(d.faults, where + ".faults");
   if (d.validation_last < 0) {
     fail(where + ".validation_last", "value is too small", std::to_string(d.validation_last),
          "at least 0", "Choose a larger one.");

@@ -5,6 +5,7 @@
 #include "wam/base/error.h"
 #include "wam/base/log.h"
 #include "wam/data/prompt.h"
+#include "wam/data/screen.h"
 #include "wam/data/slice_lookup.h"
 
 namespace wam::train {
@@ -74,12 +75,31 @@ data::SelectionOptions selection_options(const SourceSection& section, uint64_t 
           .drop_frames = section.drop_frames};
 }
 
-RunSource open_source(const SourceSection& section, const TrainConfig& config, const std::string& where) {
+// What is wrong with the data is said before hours are spent on it. Returns the section without the
+// episodes that are left out for it.
+SourceSection screened(const SourceSection& section, const data::Dataset& dataset, const std::string& where) {
+  const data::FaultPolicy policy = data::parse_fault_policy(section.faults, where + ".faults");
+  const data::Screening screening = data::screen_dataset(dataset, policy);
+  for (const std::string& line : screening.lines) log_warn(section.path + ": " + line);
+  SourceSection rest = section;
+  std::string names;
+  for (const int64_t index : screening.excluded) {
+    rest.exclude_episodes.push_back(std::to_string(index));
+    names += (names.empty() ? "" : ", ") + rest.exclude_episodes.back();
+  }
+  if (!names.empty()) {
+    log_warn(section.path + ": episodes left out for their faults, as " + where + ".faults asks: " + names);
+  }
+  return rest;
+}
+
+RunSource open_source(const SourceSection& asked, const TrainConfig& config, const std::string& where) {
   RunSource source;
+  source.dataset = data::open_dataset(asked.path);
+  const SourceSection section = screened(asked, *source.dataset, where);
   source.name = section.shown_name();
   source.weight = section.weight;
   source.embodiment = section.embodiment;
-  source.dataset = data::open_dataset(section.path);
   source.stats = section.statistics.empty()
                      ? data::dataset_stats(*source.dataset, section.embodiment)
                      : data::load_metadata_stats(section.statistics, section.statistics_key.empty()
