@@ -106,6 +106,24 @@ TEST(TrainRanks, ValidationIsTheSameForAnyNumberOfRanks) {
   EXPECT_EQ(curves[3].front(), curves[2].front());
 }
 
+// Encoders divided over the ranks compute what whole ones do; prompts that only some ranks have not
+// seen do not hold the others up.
+TEST(TrainRanks, DividedEncodersChangeNoBit) {
+  const TempDir folder;
+  for (const std::string strategy : {"none", "full"}) {
+    std::vector<std::vector<double>> losses;
+    for (const std::string encoders : {"replicated", "sharded"}) {
+      const std::string name = strategy + "_" + encoders;
+      run_ranks(folder, 4,
+                config_file(folder, name,
+                            {"steps=6", "sharding.strategy=" + strategy, "sharding.encoders=" + encoders,
+                             "validation_samples=3"}));
+      losses.push_back(e2e::losses(folder / name));
+    }
+    EXPECT_EQ(losses[1], losses[0]) << strategy;
+  }
+}
+
 // Four ranks for 8 steps, then two up to 14, then one up to 20. With two ranks micro-batches 0, 1
 // and 2, 3 are added first; what that does to a loss is bounded by what reversing the samples'
 // order of addition may do: some units in the last place a step, see shard_test.

@@ -109,6 +109,8 @@ void sharding_fields(Section& s, ShardingSection& d) {
   s.choice("reduce_dtype", wire, {"f32", "bf16"});
   d.reduce_dtype = wire == 1 ? DType::kBF16 : DType::kF32;
   s.field("overlap", d.overlap);
+  s.field("encoders", d.encoders);
+  if (s.reading()) choose("sharding.encoders", d.encoders, {"replicated", "sharded"});
   s.field("capture", d.capture);
   if (s.reading()) choose("sharding.capture", d.capture, {"inside", "cut"});
   s.field("bucket_bytes", d.bucket_bytes);
@@ -116,7 +118,7 @@ void sharding_fields(Section& s, ShardingSection& d) {
   s.field("hang_seconds", d.hang_seconds);
 }
 const std::vector<std::string> kShardingKeys = {"strategy",     "shard_size",   "reshard_after_forward",
-                                                "prefetch",     "reduce_dtype", "overlap", "capture",
+                                                "prefetch",     "reduce_dtype", "overlap", "encoders", "capture",
                                                 "bucket_bytes", "silence_seconds", "hang_seconds"};
 
 void type_field(Section& s, const std::string& key, DType& value) {

@@ -92,6 +92,7 @@ struct ShardingSection {
   int64_t prefetch = 1;
   DType reduce_dtype = DType::kF32;
   bool overlap = true;
+  std::string encoders = "replicated";  // or sharded
   std::string capture = "inside";  // or cut: collectives in CUDA graphs, or between them
   int64_t bucket_bytes = int64_t{4} << 20;
   double silence_seconds = 30, hang_seconds = 1800;  // of the watchdog

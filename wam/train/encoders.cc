@@ -1,10 +1,12 @@
 #include "wam/train/encoders.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "wam/base/check.h"
 #include "wam/base/log.h"
 #include "wam/models/weights.h"
+#include "wam/train/ranks.h"
 
 namespace wam::train {
 namespace {
@@ -52,20 +54,41 @@ std::vector<std::string> unused_of(const std::string& set, const ClipConfig& cli
 DType weight_type(const ParamSet& set, const EncoderPrograms& programs) {
   for (const Program* program : {&programs.pictures, &programs.prompt}) {
     for (const NamedOperand& state : program->states) {
-      if (state.name.starts_with(set.name() + "/")) return state.operand.type.dtype;
+      for (const std::string& prefix : {set.name() + "/", "shard/" + set.name() + "."}) {
+        if (state.name.starts_with(prefix)) return state.operand.type.dtype;
+      }
     }
   }
   return DType::kF32;
+}
+
+// Writes the piece of a tensor that this rank keeps of its flat buffer.
+void write_kept(const ParamSet& set, const Sharding& sharding, const std::string& region, int64_t begin,
+                const HostTensor& value, Memory& memory) {
+  const auto buffer = std::ranges::find(set.buffers(), region, &FlatBuffer::region);
+  int64_t from = 0, to = buffer->num_elements;
+  if (sharding.divides_encoders()) {
+    const dist::Axis axis = sharding.encoder_axis();
+    const int64_t part = shard_elements(buffer->num_elements, sharding.mesh.size(axis));
+    from = sharding.mesh.coordinate(axis) * part;
+    to = from + part;
+  }
+  const int64_t first = std::max(begin, from), last = std::min(begin + value.num_elements(), to);
+  if (first >= last) return;
+  const int64_t bytes = size_bytes(value.dtype());
+  memory.write_region(region, (first - from) * bytes,
+                      static_cast<const std::byte*>(value.data()) + (first - begin) * bytes,
+                      (last - first) * bytes);
 }
 
 void load_set(const ParamSet& set, const std::string& weights, const TrainConfig& config,
               const EncoderPrograms& programs, Memory& memory) {
   const ClipConfig clip = clip_config(config.clip);
   const DType dtype = weight_type(set, programs);
+  const Sharding sharding = encoder_sharding(config);
   const PartWriter write = [&](const Param& param, const ParamPart& part, const HostTensor& value) {
-    const HostTensor rounded = value.to(dtype);
-    memory.write_region(param.region, (param.offset_elements + part.offset_elements) * size_bytes(dtype),
-                        rounded.data(), rounded.size_bytes());
+    write_kept(set, sharding, param.region, param.offset_elements + part.offset_elements, value.to(dtype),
+               memory);
   };
   if (weights.empty()) {
     initialise_weights(set, config.seed, write);
@@ -82,9 +105,10 @@ void load_set(const ParamSet& set, const std::string& weights, const TrainConfig
 }  // namespace
 
 Encoders::Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
-                   int64_t prompt_tokens, ExecMode mode)
-    : pictures_(device.load(programs.pictures, memory, {.mode = mode})),
-      prompt_(device.load(programs.prompt, memory, {.mode = mode})),
+                   int64_t prompt_tokens, const ExecOptions& exec, Most most)
+    : pictures_(device.load(programs.pictures, memory, exec)),
+      prompt_(device.load(programs.prompt, memory, exec)),
+      most_(std::move(most)),
       prompt_tokens_(prompt_tokens) {
   for (const NamedOperand& output : programs.pictures.outputs) outputs_.push_back(output.name);
 }
@@ -130,12 +154,7 @@ const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::s
                      .remedy = "Set text_encoder.prompt_tokens to " + std::to_string(count + 1) +
                                " or more (model.text_len at most)."});
   }
-  HostTensor id_tensor = HostTensor::zeros(DType::kI32, shape), mask = HostTensor::zeros(DType::kF32, shape);
-  std::ranges::copy(ids, id_tensor.as<int32_t>().begin());
-  std::fill_n(mask.as<float>().begin(), count, 1.0f);
-  prompt_->write("ids", id_tensor);
-  prompt_->write("mask", mask);
-  prompt_->run();
+  run_prompt(ids);
   const HostTensor all = prompt_->read("prompt");
   HostTensor kept(all.dtype(), Shape{count, all.shape()[2]});
   std::memcpy(kept.data(), all.data(), static_cast<size_t>(kept.size_bytes()));
@@ -148,6 +167,27 @@ const HostTensor& Encoders::prompt(const std::vector<int32_t>& ids, const std::s
   prompt_bytes_ += kept.size_bytes();
   prompt_order_.push_back(ids);
   return prompts_.emplace(ids, std::move(kept)).first->second;
+}
+
+void Encoders::run_prompt(const std::vector<int32_t>& ids) {
+  const Shape shape = prompt_->program().inputs.front().operand.type.shape;
+  HostTensor id_tensor = HostTensor::zeros(DType::kI32, shape), mask = HostTensor::zeros(DType::kF32, shape);
+  std::ranges::copy(ids, id_tensor.as<int32_t>().begin());
+  std::fill_n(mask.as<float>().begin(), std::ssize(ids), 1.0f);
+  prompt_->write("ids", id_tensor);
+  prompt_->write("mask", mask);
+  prompt_->run();
+}
+
+void Encoders::encode_new(const std::vector<std::vector<int32_t>>& ids,
+                          const std::vector<std::string>& prompts) {
+  std::map<std::vector<int32_t>, size_t> unknown;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!prompts_.contains(ids[i])) unknown.emplace(ids[i], i);
+  }
+  const int64_t rounds = most_(std::ssize(unknown));
+  for (const auto& [tokens, i] : unknown) prompt(tokens, prompts[i]);
+  for (int64_t i = std::ssize(unknown); i < rounds; ++i) run_prompt(ids.front());
 }
 
 Encoded Encoders::encode(const HostTensor& frames, const std::vector<std::vector<int32_t>>& ids,
@@ -180,6 +220,7 @@ Encoded Encoders::encode_into(Executor& step, const HostTensor& frames,
 HostTensor Encoders::context_of(const std::vector<std::vector<int32_t>>& ids,
                                 const std::vector<std::string>& prompts) {
   HostTensor context;
+  if (most_) encode_new(ids, prompts);
   for (size_t i = 0; i < ids.size(); ++i) {
     const HostTensor& embedding = prompt(ids[i], prompts[i]);
     if (context.empty()) {

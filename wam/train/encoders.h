@@ -21,9 +21,13 @@ struct Encoded {
 
 class Encoders {
  public:
-  // The memory must be planned for the programs. `prompt_tokens` is Lt.
+  // Most of a number over the ranks among which the encoders are divided.
+  using Most = std::function<int64_t(int64_t)>;
+  // The memory must be planned for the programs. `prompt_tokens` is Lt. Of encoders divided over
+  // ranks `exec` holds the communicators, and `most` is not null: then all ranks call the functions
+  // below together, as often and with as many clips.
   Encoders(const EncoderPrograms& programs, Device& device, std::shared_ptr<Memory> memory,
-           int64_t prompt_tokens, ExecMode mode = ExecMode::kGraph);
+           int64_t prompt_tokens, const ExecOptions& exec = {}, Most most = nullptr);
 
   // frames u8 [B, T, h, w, 3]; ids with end-of-sequence, not padded. DataError if a prompt has no room
   // in Lt rows (one row stands for the padding).
@@ -42,7 +46,12 @@ class Encoders {
   HostTensor context_of(const std::vector<std::vector<int32_t>>& ids, const std::vector<std::string>& prompts);
   const HostTensor& prompt(const std::vector<int32_t>& ids, const std::string& text);
 
+  // Encodes those of `ids` that are not known, as often as the rank that has most of them.
+  void encode_new(const std::vector<std::vector<int32_t>>& ids, const std::vector<std::string>& prompts);
+  void run_prompt(const std::vector<int32_t>& ids);
+
   std::unique_ptr<Executor> pictures_, prompt_;
+  Most most_;
   std::vector<std::string> outputs_;  // of pictures_
   int64_t prompt_tokens_;
   std::map<std::vector<int32_t>, HostTensor> prompts_;  // [tokens, dim], kMaxPromptBytes in all
@@ -51,6 +60,7 @@ class Encoders {
 };
 
 // Weights of all three from their files, or from the seed. Reports what it did in the log.
+// A rank keeps its part of weights that are divided.
 void load_encoder_weights(const TrainConfig& config, const EncoderPrograms& programs, Memory& memory);
 
 }  // namespace wam::train

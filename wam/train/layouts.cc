@@ -32,9 +32,7 @@ class Comparison {
   Comparison(const TrainConfig& config, const Cluster& cluster, bool largest)
       : config_(config), cluster_(cluster), largest_(largest), model_(resolve_model(config)) {
     check();
-    const Target& target = target_of(encoder_device(config));
-    encoders_ =
-        build_encoders(config, model_, vae_config(config.vae), target, encoder_types(config));
+    encoders_ = encoders_of(config);
   }
 
   std::vector<Layout> run() const {
@@ -52,6 +50,10 @@ class Comparison {
                        .got = fmt::format("{} ranks on {} nodes", cluster_.ranks, cluster_.nodes),
                        .expected = "a number of ranks that the number of nodes divides",
                        .remedy = "Choose other numbers."});
+  }
+
+  EncoderPrograms encoders_of(const TrainConfig& c) const {
+    return build_encoders(c, model_, vae_config(c.vae), target_of(encoder_device(c)), encoder_types(c));
   }
 
   int64_t ranks_of_node() const { return cluster_.ranks / cluster_.nodes; }
@@ -126,8 +128,11 @@ class Comparison {
     layout.samples = c.global_batch_size;
     layout.full_recompute = c.recompute.policy == RecomputePolicy::kFull;
     std::vector<const Program*> together = step.all();
+    std::optional<EncoderPrograms> divided;
+    if (c.sharding.encoders == "sharded") divided = encoders_of(c);
+    const EncoderPrograms& encoders = divided ? *divided : encoders_;
     if (encoder_device(c) == c.device)
-      together.insert(together.end(), {&encoders_.pictures, &encoders_.prompt});
+      together.insert(together.end(), {&encoders.pictures, &encoders.prompt});
     layout.memory = combine(together);
     Traffic traffic;
     double flops = step.optimizer.cost.flops, behind = 0;  // what collectives can hide behind

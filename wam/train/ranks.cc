@@ -54,8 +54,11 @@ Sharding sharding_of(const TrainConfig& c) {
   sharding.prefetch = c.sharding.prefetch;
   sharding.reduce_dtype = c.sharding.reduce_dtype;
   sharding.overlap = c.sharding.overlap;
+  sharding.encoders = c.sharding.encoders == "sharded";
   return sharding;
 }
+
+Sharding encoder_sharding(const TrainConfig& c) { return c.ranks > 1 ? sharding_of(c) : Sharding{}; }
 
 Ranks::Ranks(std::shared_ptr<dist::World> world)
     : world_(world ? std::move(world) : dist::World::join({})) {}
@@ -75,6 +78,12 @@ TrainConfig Ranks::place(TrainConfig c) const {
                                (c.global_batch_size / at_once + 1) * at_once)});
   }
   sharding_of(c);
+  if (c.sharding.encoders == "sharded" && !c.encoder_device.empty() && c.encoder_device != c.device) {
+    throw ConfigError({.where = "sharding.encoders",
+                       .what = "encoders on a device of their own are not divided",
+                       .got = "sharded, with encoder_device: " + c.encoder_device,
+                       .remedy = "Set sharding.encoders: replicated, or leave encoder_device empty."});
+  }
   // NCCL sends what it adds: a narrower type on the wire alone is not to be had.
   if (is_cuda(c.device) && c.sharding.reduce_dtype == DType::kBF16 && c.gradient_dtype == DType::kF32) {
     throw ConfigError({.where = "sharding.reduce_dtype",

@@ -16,6 +16,8 @@ namespace wam::train {
 
 // How a run's states lie on this rank. Throws ConfigError for a layout that is not one.
 Sharding sharding_of(const TrainConfig& config);
+// What matters for frozen encoders: a lone rank's layout may name groups it does not have.
+Sharding encoder_sharding(const TrainConfig& config);
 
 class Ranks {
  public:

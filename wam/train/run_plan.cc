@@ -54,9 +54,14 @@ void check_length(const DitConfig& m) {
                      .remedy = "Lower num_blocks, the picture's size or the embodiment's action_horizon."});
 }
 
-Program lower_encoder(Graph& graph, const Target& target) {
+Program lower_encoder(Graph& graph, const Target& target, const TrainConfig& config,
+                      std::initializer_list<const ParamSet*> sets) {
   merge_common_subexpressions(graph);
   remove_dead_code(graph);
+  const Sharding sharding = encoder_sharding(config);
+  if (sharding.divides_encoders()) {
+    shard(graph, encoder_shard_options(sharding, std::span(sets.begin(), sets.size())));
+  }
   return lower(graph, target, {.input_region = kEncoderInputs});
 }
 
@@ -80,10 +85,10 @@ Program picture_program(const TrainConfig& config, const DitConfig& model, const
   const ValueId picture = reshape(b, first, Shape{batch, size.height, size.width, 3});
   const ValueId tokens = build_clip(clip_params, clip, clip_preprocess(b, clip, picture));
   graph.add_output("clip", cast(b, tokens, types.out));
-  return lower_encoder(graph, target);
+  return lower_encoder(graph, target, config, {out.vae.get(), out.clip.get()});
 }
 
-Program prompt_program(const DitConfig& model, const Umt5Config& text, EncoderPrograms& out,
+Program prompt_program(const TrainConfig& config, const DitConfig& model, const Umt5Config& text, EncoderPrograms& out,
                        const Target& target, const EncoderTypes& types) {
   Graph graph("encode_prompt");
   Builder b(graph);
@@ -91,7 +96,7 @@ Program prompt_program(const DitConfig& model, const Umt5Config& text, EncoderPr
   const ValueId ids = graph.add_input("ids", {DType::kI32, Shape{1, model.text_len}});
   const ValueId mask = graph.add_input("mask", {DType::kF32, Shape{1, model.text_len}});
   graph.add_output("prompt", cast(b, build_umt5(params, text, ids, mask).prompt, types.out));
-  return lower_encoder(graph, target);
+  return lower_encoder(graph, target, config, {out.text.get()});
 }
 
 }  // namespace
@@ -191,7 +196,7 @@ EncoderPrograms build_encoders(const TrainConfig& config, const DitConfig& model
                       .clip = std::make_shared<ParamSet>("clip", false),
                       .text = std::make_shared<ParamSet>("text", false)};
   out.pictures = picture_program(config, model, vae, clip_config(config.clip), out, target, types);
-  out.prompt = prompt_program(model, umt5_config(config.text_encoder), out, target, types);
+  out.prompt = prompt_program(config, model, umt5_config(config.text_encoder), out, target, types);
   return out;
 }
 

@@ -35,8 +35,10 @@ void measure_latents(Session& s) {
 
 void load_encoders(Session& s) {
   Device& device = s.encoder_device ? *s.encoder_device : *s.device;
+  Encoders::Most most;
+  if (encoder_sharding(s.config).divides_encoders()) most = s.most;
   s.encoders = std::make_unique<Encoders>(s.plan.encoders, device, s.encoder_memory, s.prompt_tokens,
-                                          s.config.exec);
+                                          s.exec(), most);
 }
 
 // The picture program has the normalisation compiled in: lowered again once it is known.
@@ -86,7 +88,10 @@ std::unique_ptr<Session> open_session(const TrainConfig& config, const std::stri
   s->encoder_memory = s->encoder_device ? s->encoder_device->allocate(s->plan.encoder_memory) : s->memory;
   s->states = std::make_unique<StateAccess>(*s->plan.step.params, s->memory, config.dtype,
                                             sharding_of(config));
-  if (ranks != nullptr) s->groups = ranks->groups(config);
+  if (ranks != nullptr) {
+    s->groups = ranks->groups(config);
+    s->most = [ranks](int64_t value) { return static_cast<int64_t>(-ranks->smallest(-static_cast<double>(value))); };
+  }
   s->vae = vae_config(config.vae);
   load_encoder_weights(config, s->plan.encoders, *s->encoder_memory);
   load_encoders(*s);

@@ -21,6 +21,7 @@ struct Session {
   std::unique_ptr<Encoders> encoders;
   std::unique_ptr<StateAccess> states;
   std::shared_ptr<const dist::Groups> groups;  // null in a world of one
+  std::function<int64_t(int64_t)> most;        // of a number over all ranks; null without ranks
   ExecOptions exec() const {
     return {.mode = config.exec,
             .groups = groups,
@@ -35,7 +36,8 @@ struct Session {
 
 // Opens data, plans, allocates, loads frozen weights, measures latent statistics if the config asks
 // for it (`latent_stats_json`: what an earlier run measured; empty: measure now).
-// With several ranks all of them open theirs together, each with its own config (Ranks::place).
+// With several ranks all of them open theirs together, each with its own config (Ranks::place);
+// `ranks` must outlive the session.
 std::unique_ptr<Session> open_session(const TrainConfig& config,
                                       const std::string& latent_stats_json,
                                       const Ranks* ranks = nullptr);

@@ -16,6 +16,18 @@ std::string_view name(Strategy strategy) {
   return "";
 }
 
+ShardOptions encoder_shard_options(const Sharding& sharding, std::span<const ParamSet* const> sets) {
+  ShardOptions options{.group = sharding.group(sharding.encoder_axis()),
+                       .buffers = {},
+                       .weights = true,
+                       .prefetch = sharding.prefetch};
+  for (const ParamSet* set : sets) {
+    for (const FlatBuffer& buffer : set->buffers())
+      options.buffers.push_back({buffer.region, "", buffer.num_elements, buffer.block});
+  }
+  return options;
+}
+
 std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,
                                           bool accumulate, bool last) {
   const bool early = last && sharding.sums_early();

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ struct Sharding {
   int64_t prefetch = 1;               // kFull: buffers gathered ahead
   DType reduce_dtype = DType::kF32;   // of gradients on their way: kF32 or kBF16
   bool overlap = true;   // kNone, kOptimizer: sums behind the last micro-batch's backward half
+  bool encoders = false;   // weights of frozen encoders are divided, too
   bool keep_lone = false;  // collectives of a world of one stay in: to see what they cost
 
   bool divides_optimizer() const { return strategy != Strategy::kNone; }
@@ -46,6 +48,12 @@ struct Sharding {
   dist::Axis early_axis() const {
     return divides_optimizer() ? dist::Axis::kShard : dist::Axis::kReplica;
   }
+  // The ranks among which frozen encoders are divided: those of the states, or all where states are
+  // not divided.
+  dist::Axis encoder_axis() const {
+    return mesh.shard_size > 1 ? dist::Axis::kShard : dist::Axis::kWorld;
+  }
+  bool divides_encoders() const { return encoders && mesh.size(encoder_axis()) > 1; }
   RankGroup group(dist::Axis axis) const { return {dist::name(axis), mesh.size(axis)}; }
   // Elements a rank keeps of a state that is divided, and where they begin in the flat buffer.
   int64_t part_elements(const FlatBuffer& buffer) const {
@@ -61,6 +69,8 @@ struct Sharding {
   }
 };
 
+// What the pass has to do to a graph of frozen encoders with these parameters.
+ShardOptions encoder_shard_options(const Sharding& sharding, std::span<const ParamSet* const> sets);
 // What the pass has to do to a step's graph, of a micro-batch that accumulates or is the step's last;
 // nothing if states are whole in it.
 std::optional<ShardOptions> shard_options(const Sharding& sharding, const ParamSet& params,

@@ -39,9 +39,12 @@ void Validation::load(const Share& own) {
                        .num_workers = c.dataset.num_workers,
                        .prefetch_batches = c.dataset.prefetch_batches},
                       session_.data.validation);
-  for (int64_t i = own.first; i < own.end; ++i) {
-    const data::Batch batch = loader.next();
+  data::Batch batch;
+  for (int64_t i = own.first; i < own.first + rounds_; ++i) {
+    if (i < own.end) batch = loader.next();
+    // Divided encoders need all ranks, also those whose share is done.
     const Encoded encoded = session_.encoders->encode(batch.video, batch.token_ids, batch.prompts);
+    if (i >= own.end) continue;
     ids_.push_back(batch.ids);
     batches_.push_back(make_step_inputs(c, session_.plan.model, batch, encoded,
                                         {kNoiseSeed, 0, i * micro}));
