@@ -114,6 +114,7 @@ class Rank {
       result.planned_bytes += planned(programs_.micro_batch(j, step_.accumulate));
     result.received_bytes = 0;
     for (const dist::Axis axis : {dist::Axis::kShard, dist::Axis::kReplica}) {
+      result.collective_seconds = std::max(result.collective_seconds, groups_->on(axis).stats().seconds);
       result.received_bytes += groups_->on(axis).stats().bytes_received;
     }
   }

@@ -30,6 +30,7 @@ struct RunOptions {
 struct Result {
   std::vector<double> losses;  // of the global batch, summed in its order
   std::vector<double> grad_norms;
+  double collective_seconds = 0;  // of all steps
   int64_t planned_bytes = 0, received_bytes = 0;  // of a rank, by collectives of all steps
   std::map<std::string, HostTensor> weights, first_moments;  // at the end, by checkpoint name
 };

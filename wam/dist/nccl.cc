@@ -40,6 +40,76 @@ ncclDataType_t type_of(const Reduction& reduction) {
   return type_of(reduction.dtype);
 }
 
+// Times of collectives on the device, waiting for other ranks included: a pair of events around
+// each. Those inside a captured graph are recorded anew by every replay.
+class Spans {
+ public:
+  Spans() = default;
+  ~Spans() {
+    for (auto* list : {&streamed_, &captured_, &free_}) {
+      for (const Span& span : *list) {
+        cudaEventDestroy(span.begin);
+        cudaEventDestroy(span.end);
+      }
+    }
+  }
+  Spans(const Spans&) = delete;
+  Spans& operator=(const Spans&) = delete;
+
+  template <typename F>
+  void around(cudaStream_t stream, const F& call) {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(stream, &status);
+    const bool captured = status == cudaStreamCaptureStatusActive;
+    const unsigned flags = captured ? cudaEventRecordExternal : cudaEventRecordDefault;
+    const Span span = take();
+    cudaEventRecordWithFlags(span.begin, stream, flags);
+    call();
+    cudaEventRecordWithFlags(span.end, stream, flags);
+    (captured ? captured_ : streamed_).push_back(span);
+  }
+
+  // Of streamed calls since the last time, as far as they have ended, and of the last replay of each
+  // captured one.
+  double collect() {
+    double seconds = 0;
+    std::vector<Span> running;
+    for (const Span& span : streamed_) {
+      const bool ended = add(span, seconds);
+      (ended ? free_ : running).push_back(span);
+    }
+    streamed_ = std::move(running);
+    for (const Span& span : captured_) add(span, seconds);
+    return seconds;
+  }
+
+ private:
+  struct Span {
+    cudaEvent_t begin = nullptr, end = nullptr;
+  };
+  Span take() {
+    Span span;
+    if (!free_.empty()) {
+      span = free_.back();
+      free_.pop_back();
+    } else {
+      cudaEventCreate(&span.begin);
+      cudaEventCreate(&span.end);
+    }
+    return span;
+  }
+  static bool add(const Span& span, double& seconds) {
+    float ms = 0;
+    if (cudaEventElapsedTime(&ms, span.begin, span.end) != cudaSuccess) {
+      cudaGetLastError();  // not there yet: no fault
+      return false;
+    }
+    seconds += 1e-3 * static_cast<double>(ms);
+    return true;
+  }
+  std::vector<Span> streamed_, captured_, free_;
+};
+
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(const std::vector<int>& members, int rank, std::shared_ptr<Transport> transport,
@@ -61,50 +131,58 @@ class NcclCommunicator final : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   bool can_be_captured() const override { return true; }
-  CommStats stats() const override { return stats_; }
+  // Seconds are the device's: after a step has ended, the difference to those before it are the
+  // step's (of a program replayed several times, the last replay's).
+  CommStats stats() const override {
+    stats_.seconds += spans_.collect();
+    return stats_;
+  }
 
   void all_gather(const void* in, void* out, int64_t bytes, void* stream) override {
-    begin((size_ - 1) * bytes);
-    demand(ncclAllGather(in, out, static_cast<size_t>(bytes), ncclUint8, comm_, cuda(stream)),
-           "ncclAllGather");
+    run((size_ - 1) * bytes, stream, "ncclAllGather", [&] {
+      return ncclAllGather(in, out, static_cast<size_t>(bytes), ncclUint8, comm_, cuda(stream));
+    });
   }
   void reduce_scatter(const void* in, void* out, int64_t count, const Reduction& reduction,
                       void* stream) override {
-    begin((size_ - 1) * count * size_bytes(reduction.dtype));
-    demand(ncclReduceScatter(in, out, static_cast<size_t>(count), type_of(reduction), ncclSum,
-                             comm_, cuda(stream)),
-           "ncclReduceScatter");
+    run((size_ - 1) * count * size_bytes(reduction.dtype), stream, "ncclReduceScatter", [&] {
+      return ncclReduceScatter(in, out, static_cast<size_t>(count), type_of(reduction), ncclSum, comm_,
+                               cuda(stream));
+    });
   }
   void all_reduce(const void* in, void* out, int64_t count, const Reduction& reduction,
                   void* stream) override {
-    begin(2 * (size_ - 1) * count * size_bytes(reduction.dtype) / size_);
-    demand(ncclAllReduce(in, out, static_cast<size_t>(count), type_of(reduction), ncclSum, comm_,
-                         cuda(stream)),
-           "ncclAllReduce");
+    run(2 * (size_ - 1) * count * size_bytes(reduction.dtype) / size_, stream, "ncclAllReduce", [&] {
+      return ncclAllReduce(in, out, static_cast<size_t>(count), type_of(reduction), ncclSum, comm_,
+                           cuda(stream));
+    });
   }
   void broadcast(void* data, int64_t bytes, int root, void* stream) override {
-    begin(bytes);
-    demand(
-        ncclBroadcast(data, data, static_cast<size_t>(bytes), ncclUint8, root, comm_, cuda(stream)),
-        "ncclBroadcast");
+    run(bytes, stream, "ncclBroadcast", [&] {
+      return ncclBroadcast(data, data, static_cast<size_t>(bytes), ncclUint8, root, comm_, cuda(stream));
+    });
   }
   void barrier() override { WAM_CHECK(false) << "barriers are the host's"; }
 
  private:
   static cudaStream_t cuda(void* stream) { return static_cast<cudaStream_t>(stream); }
   // Counts what is enqueued; a captured graph enqueues once and runs often.
-  void begin(int64_t bytes) {
+  template <typename F>
+  void run(int64_t bytes, void* stream, const char* what, const F& call) {
     ++stats_.calls;
     stats_.bytes_received += bytes;
-    if (progress_ == nullptr) return;
-    progress_->num_collectives.fetch_add(1, std::memory_order_relaxed);
-    progress_->ticks.fetch_add(1, std::memory_order_relaxed);
+    if (progress_ != nullptr) {
+      progress_->num_collectives.fetch_add(1, std::memory_order_relaxed);
+      progress_->ticks.fetch_add(1, std::memory_order_relaxed);
+    }
+    spans_.around(cuda(stream), [&] { demand(call(), what); });
   }
 
   int rank_, size_;
   Progress* progress_;
   ncclComm_t comm_ = nullptr;
-  CommStats stats_;
+  mutable CommStats stats_;
+  mutable Spans spans_;
 };
 
 }  // namespace

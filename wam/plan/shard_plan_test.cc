@@ -7,8 +7,10 @@
 #include "wam/graph/text.h"
 #include "wam/graph/verify.h"
 #include "wam/ops/add.h"
+#include "wam/ops/all_reduce.h"
 #include "wam/ops/mul.h"
 #include "wam/ops/op_list.h"
+#include "wam/ops/pack.h"
 #include "wam/ops/scale.h"
 #include "wam/plan/lower.h"
 #include "wam/plan/overlap.h"
@@ -186,6 +188,42 @@ TEST(Pack, APieceThatUpdatesAStateStaysThere) {
 }
 
 // Whatever touches what a collective reads or writes comes before it, or waits for it.
+// Two old gradients g0, g1 are added to and the sums go into one buffer, which is summed over ranks
+// into the state that covers both. `late`: somebody reads g0 after it was added to.
+Graph make_summed(bool late) {
+  Graph graph("summed");
+  Builder b(graph);
+  const TensorType type{DType::kF32, Shape{64}};
+  const ValueId x = graph.add_input("x", type);
+  std::vector<ValueId> old, sums;
+  for (const int64_t offset : {0, 64}) {
+    old.push_back(graph.add_state("g" + std::to_string(offset), type, {"g", offset * 4, StateRole::kGradient}));
+    sums.push_back(add(b, old.back(), scale(b, x, 2.0)));
+  }
+  if (late) graph.add_output("late", scale(b, old[0], 3.0));
+  const std::vector<int64_t> offsets = {0, 64};
+  const ValueId whole = all_reduce(b, pack(b, sums, offsets, 128), {"world", 2});
+  const ValueId state = graph.add_state("flat", {DType::kF32, Shape{128}}, {"g", 0, StateRole::kGradient});
+  graph.add_update(state, whole);
+  return graph;
+}
+
+TEST(Pack, WhatBecomesAStateIsWrittenThereUnlessTheOldValueIsStillRead) {
+  for (const bool late : {false, true}) {
+    Graph graph = make_summed(late);
+    const StorageMap map = assign_storage(graph);
+    for (const NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      if (node.op->name != "pack") continue;
+      for (const ValueId value : {node.outputs[0], node.inputs[0], node.inputs[1]}) {
+        const auto at = static_cast<size_t>(map.storage_of[static_cast<size_t>(value.index)]);
+        EXPECT_EQ(map.storages[at].fixed.valid(), !late) << value.index;
+      }
+      EXPECT_EQ(map.offset_of[static_cast<size_t>(node.inputs[1].index)], 64 * 4);
+    }
+  }
+}
+
 TEST(Overlap, NothingTouchesTheMemoryOfACollectiveUnderWay) {
   Target target{"test", [](std::string_view) { return true; },
                 [](const Step&) { return int64_t{0}; }};

@@ -24,6 +24,7 @@ class StorageAssigner {
 
  private:
   static size_t at(ValueId id) { return static_cast<size_t>(id.index); }
+  static size_t at_node(NodeId id) { return static_cast<size_t>(id.index); }
 
   // A state may be written by the producer of its new value if nobody reads the old one later.
   bool can_share(const StateUpdate& update) const {
@@ -84,11 +85,80 @@ class StorageAssigner {
     updates_.assign(count, ValueId{});
     last_read_.assign(count, -1);
     packed_.assign(count, Packed{});
+    position_.assign(static_cast<size_t>(graph_.num_nodes()), -1);
     for (const StateUpdate& update : graph_.updates()) updates_[at(update.value)] = update.state;
     collect_last_reads();
+    for (size_t i = 0; i < graph_.order().size(); ++i) position_[at_node(graph_.order()[i])] = static_cast<int32_t>(i);
     for (const NodeId id : graph_.order()) {
-      if (graph_.node(id).op->has(kPack)) claim_pieces(graph_.node(id));
+      if (!graph_.node(id).op->has(kPack)) continue;
+      claim_pieces(graph_.node(id));
+      claim_state(graph_.node(id));
     }
+  }
+
+  // A pack that an op in place turns into a state's new value lies in the state from the start: its
+  // pieces are written there as they are made.
+  void claim_state(const Node& pack) {
+    const ValueId whole = pack.outputs[0];
+    const Node* reader = only_reader(whole);
+    if (reader == nullptr || updates_[at(whole)].valid()) return;
+    const bool in_place = std::ranges::any_of(reader->op->in_place, [](const InPlace& pair) {
+      return pair.output == 0 && pair.input == 0;
+    });
+    if (!in_place || reader->inputs[0] != whole) return;
+    const ValueId state = updates_[at(reader->outputs[0])];
+    if (state.valid() && graph_.type(state) == graph_.type(whole) && is_free_for(pack, state))
+      map_.storage_of[at(whole)] = storage_of(state);
+  }
+
+  const Node* only_reader(ValueId id) const {
+    const Node* found = nullptr;
+    for (const NodeId reader : graph_.order()) {
+      if (!reads(graph_.node(reader), id)) continue;
+      if (found != nullptr) return nullptr;
+      found = &graph_.node(reader);
+    }
+    return found;
+  }
+
+  // Whether every read of the state's memory, under whatever name, comes before the piece that
+  // overwrites it, or is the very op that does.
+  bool is_free_for(const Node& pack, ValueId state) const {
+    const Placement& target = graph_.value(state).placement;
+    for (int i = 0; i < graph_.num_values(); ++i) {
+      const Value& other = graph_.value(ValueId{i});
+      if (other.kind != ValueKind::kState || other.placement.region != target.region) continue;
+      for (const NodeId id : graph_.order()) {
+        const Node& node = graph_.node(id);
+        if (!reads(node, ValueId{i})) continue;
+        const bool before = position_[at_node(id)] < position_[at_node(graph_.value(pack.outputs[0]).producer)];
+        if (!before || ValueId{i} == state || node.op->has(kView)) return false;
+        if (!reads_in_time(pack, node, id, ValueId{i}, other.placement.offset_bytes - target.offset_bytes))
+          return false;
+      }
+    }
+    return true;
+  }
+
+  // `node` reads state `id`, which lies `begin` bytes behind the pack's start.
+  bool reads_in_time(const Node& pack, const Node& node, NodeId reader, ValueId id, int64_t begin) const {
+    const int64_t end = begin + graph_.type(id).size_bytes();
+    const std::vector<int64_t>& offsets = pack.attrs.integers("offsets");
+    for (size_t i = 0; i < pack.inputs.size(); ++i) {
+      const TensorType& type = graph_.type(pack.inputs[i]);
+      const int64_t from = offsets[i] * size_bytes(type.dtype);
+      if (from >= end || from + type.size_bytes() <= begin) continue;
+      const ValueId piece = whole_base_of(pack.inputs[i]);
+      const Value& value = graph_.value(piece);
+      if (value.kind != ValueKind::kIntermediate) return false;
+      // What is not written in its place is copied there by the pack itself, which comes after all.
+      if (packed_[at(piece)].whole != pack.outputs[0]) continue;
+      if (position_[at_node(reader)] < position_[at_node(value.producer)]) continue;
+      const bool itself = reader == value.producer && from == begin &&
+                          reads_only_in_place(node, {id, piece}, value.output_index);
+      if (!itself) return false;
+    }
+    return true;
   }
 
   // A piece is written where the pack wants it if its producer puts it nowhere else: not into a state,
@@ -242,6 +312,7 @@ class StorageAssigner {
   std::vector<ValueId> updates_;    // value index -> state it updates
   std::vector<int32_t> last_read_;
   std::vector<Packed> packed_;      // value index -> the pack it is written into
+  std::vector<int32_t> position_;   // node index -> place in the order
 };
 
 }  // namespace
