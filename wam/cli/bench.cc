@@ -7,6 +7,8 @@
 #include "wam/cli/bench_loader.h"
 #include "wam/cli/commands.h"
 #include "wam/cli/usage.h"
+#include "wam/dist/mpi.h"
+#include "wam/dist/world.h"
 #include "wam/train/bench.h"
 #include "wam/train/device.h"
 
@@ -20,7 +22,7 @@ struct BenchArgs {
   std::string device, exec = "graph", recompute, dtype,
                       gradient_dtype;  // empty: the model's default
   std::string sharding, capture = "inside";
-  int64_t micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
+  int64_t shard_size = 0, micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
   bool no_fusion = false, no_optimizer = false, no_profile = false, plan = false, json = false;
 };
 
@@ -115,10 +117,35 @@ train::StepBenchOptions options_of(const BenchArgs& args) {
   return o;
 }
 
+// This process's place among the ranks of a launcher; each has the GPU of its number.
+void place(const BenchArgs& args, const std::shared_ptr<dist::World>& world, train::StepBenchOptions& o) {
+  const bool divides = o.step.sharding.strategy != train::Strategy::kNone;
+  const int64_t shard_size = !divides ? 1 : args.shard_size != 0 ? args.shard_size : world->size();
+  o.step.sharding.mesh = dist::make_mesh(world->size(), world->rank(), static_cast<int>(shard_size));
+  if (o.device == "cuda") o.device += ":" + std::to_string(world->launch().local_rank);
+  o.world = world;
+}
+
+train::StepBench run_together(const BenchArgs& args, train::StepBenchOptions options) {
+  const dist::Launch launch = dist::detect_launch(dist::process_environment(), dist::has_mpi());
+  if (launch.size == 1) return train::bench_step(options);
+  const std::shared_ptr<dist::World> world = dist::World::join(launch);
+  try {
+    place(args, world, options);
+    const train::StepBench bench = train::bench_step(options);
+    world->leave();
+    return bench;
+  } catch (const std::exception& error) {
+    world->report(error);
+    throw;
+  }
+}
+
 void run_bench(const BenchArgs& args) {
   const train::StepBenchOptions options = options_of(args);
   const train::StepBench bench =
-      args.plan ? train::plan_bench(options, train::kH200Bytes) : train::bench_step(options);
+      args.plan ? train::plan_bench(options, train::kH200Bytes) : run_together(args, options);
+  if (bench.rank != 0) return;
   fmt::print("{}", args.json ? train::to_json(bench) : train::describe(bench));
 }
 
@@ -141,7 +168,10 @@ void add_options(CLI::App& step, BenchArgs& a) {
   step.add_option("--dtype", a.dtype, "bf16 or f32");
   step.add_option("--gradient-dtype", a.gradient_dtype, "f32 or bf16");
   step.add_option("--sharding", a.sharding,
-                  "none, optimizer, gradients or full in a world of one: what its collectives cost");
+                  "none, optimizer, gradients or full, by the ranks of a launcher; alone, what its "
+                  "collectives cost");
+  step.add_option("--shard-size", a.shard_size, "ranks that divide states; 0: all")
+      ->check(check_not_negative);
   step.add_option("--capture", a.capture, "inside: collectives in the graph, or cut: between graphs")
       ->capture_default_str();
   step.add_option("--device", a.device, "cpu, cuda or cuda:N");

@@ -12,6 +12,7 @@
 #include "wam/base/philox.h"
 #include "wam/dist/device_groups.h"
 #include "wam/dist/loopback.h"
+#include "wam/dist/world.h"
 #include "wam/train/device.h"
 #include "wam/train/fit.h"
 #include "wam/train/run_plan.h"
@@ -49,6 +50,17 @@ void fill_inputs(Executor& executor) {
   }
 }
 
+// First element in its region, and number, of what a rank keeps of a tensor.
+std::pair<int64_t, int64_t> kept(const ParamSet& params, const Param& param, const ParamPart& part,
+                                 const Sharding& sharding) {
+  const int64_t begin = param.offset_elements + part.offset_elements, count = part.shape.num_elements();
+  if (!sharding.divides_weights()) return {begin, count};
+  const FlatBuffer& buffer = *std::ranges::find(params.buffers(), param.region, &FlatBuffer::region);
+  const int64_t from = sharding.part_begin(buffer), to = from + sharding.part_elements(buffer);
+  const int64_t first = std::max(begin, from);
+  return {first - from, std::min(begin + count, to) - first};
+}
+
 // Numbers of the size that initialise() gives, made on the device: uniform for whatever
 // distribution, and small ones in place of zeros.
 void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t seed,
@@ -57,9 +69,9 @@ void fill_weights(const ParamSet& params, const StepOptions& options, uint64_t s
     for (const ParamPart& part : param.parts) {
       const double bound = part.init.kind == InitKind::kZeros ? 0.02 : uniform_bound(part);
       const bool ones = part.init.kind == InitKind::kOnes;
-      const int64_t offset =
-          (param.offset_elements + part.offset_elements) * size_bytes(options.dtype);
-      memory.fill_uniform(param.region, offset, part.shape.num_elements(), options.dtype,
+      const auto [first, count] = kept(params, param, part, options.sharding);
+      if (count <= 0) continue;
+      memory.fill_uniform(param.region, first * size_bytes(options.dtype), count, options.dtype,
                           static_cast<float>(ones ? 0.9 : -bound),
                           static_cast<float>(ones ? 1.1 : bound), seed ^ hash64(part.name));
     }
@@ -70,10 +82,16 @@ struct Executors {
   std::unique_ptr<Executor> first, add, last, optimizer;
 };
 
-std::shared_ptr<const dist::Groups> lone_groups(const StepBenchOptions& options) {
-  if (!options.communicate) return nullptr;
-  if (!is_cuda(options.device) || !dist::has_nccl()) return dist::make_single_groups();
-  return dist::make_nccl_groups(dist::make_mesh(1, 0, 1), dist::Loopback(1).end(0));
+std::shared_ptr<const dist::Groups> groups_of(const StepBenchOptions& options) {
+  if (!options.communicate && options.world == nullptr) return nullptr;
+  const bool nccl = is_cuda(options.device) && dist::has_nccl();
+  const dist::Mesh& mesh = options.step.sharding.mesh;
+  if (options.world == nullptr) {
+    return nccl ? dist::make_nccl_groups(mesh, dist::Loopback(1).end(0)) : dist::make_single_groups();
+  }
+  const auto& transport = options.world->transport();
+  return nccl ? dist::make_nccl_groups(mesh, transport, &options.world->progress())
+              : dist::make_host_groups(mesh, transport, {.progress = &options.world->progress()});
 }
 
 StepPrograms build(const StepBenchOptions& options, const MemoryLimit& limit) {
@@ -104,7 +122,7 @@ class Rig {
     }
     free_before_ = seen_now();
     memory_ = device_->allocate(plan_);
-    groups_ = lone_groups(options);
+    groups_ = groups_of(options);
     fill_weights(*programs_.params, options.step, options.seed, *memory_);
   }
 
@@ -175,6 +193,7 @@ void time_step(Rig& rig, const StepBenchOptions& options, StepBench& bench) {
   // The first run loads code, the second captures.
   for (int i = 0; i < 2; ++i) rig.run(e);
   bench.loss = rig.loss();
+  if (options.world) options.world->barrier();
   bench.seconds = median_seconds(options.steps, [&] { rig.run(e); });
   if (e.optimizer) {
     bench.optimizer_seconds = median_seconds(options.steps, [&] {
@@ -246,7 +265,10 @@ StepBench planned(const StepBenchOptions& options, const StepPrograms& programs,
                   const MemoryPlan& plan) {
   const auto added = static_cast<double>(options.step.accumulate - 1);
   StepBench bench{.device = options.device,
-                  .samples = options.step.shape.batch * options.step.accumulate,
+                  .samples = options.step.shape.batch * options.step.accumulate *
+                             options.step.sharding.mesh.world(),
+                  .ranks = options.step.sharding.mesh.world(),
+                  .rank = options.step.sharding.mesh.rank,
                   .micro_batch = options.step.shape.batch,
                   .planned_bytes = plan.total_bytes(),
                   .by_category = plan.by_category,

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "wam/train/config.h"
 #include "wam/train/step.h"
+
+namespace wam::dist {
+class World;  // dist/world.h
+}
 
 namespace wam::train {
 
@@ -24,6 +29,8 @@ struct StepBenchOptions {
   ExecMode exec = ExecMode::kGraph;
   int64_t steps = 20;
   uint64_t seed = 42;
+  // The ranks that take the step together, as step.sharding's mesh says; null: this process alone.
+  std::shared_ptr<dist::World> world = nullptr;
   // A world of one whose collectives (step.sharding) go through NCCL all the same.
   bool communicate = false;
   bool cut_at_collectives = false;
@@ -42,7 +49,9 @@ struct OpTime {
 
 struct StepBench {
   std::string device;
-  int64_t samples = 0;  // of one optimizer step
+  int64_t samples = 0;  // of one optimizer step, of all ranks
+  int64_t ranks = 1;
+  int rank = 0;  // whose this is
   int64_t micro_batch = 0;
   double seconds = 0;            // of one optimizer step, median
   double optimizer_seconds = 0;  // inside it
@@ -59,7 +68,8 @@ struct StepBench {
   std::vector<OpTime> ops;  // most time first
 };
 
-// Runs forward, backward and optimizer `steps` times. Needs no dataset.
+// Runs forward, backward and optimizer `steps` times. Needs no dataset. All ranks call it together;
+// memory and times by op are the calling rank's.
 StepBench bench_step(const StepBenchOptions& options);
 // The plan's part of it, for `limit_bytes` of memory; needs no device.
 StepBench plan_bench(const StepBenchOptions& options, int64_t limit_bytes);

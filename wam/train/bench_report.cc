@@ -52,6 +52,10 @@ std::string describe(const StepBench& b) {
     text += fmt::format("{:.2f} samples/s, {:.2f} ms a step of {} samples, {} at a time",
                         static_cast<double>(b.samples) / b.seconds, 1e3 * b.seconds, b.samples,
                         b.micro_batch);
+    if (b.ranks > 1) {
+      text += fmt::format(", {} ranks, {:.2f} samples/s each", b.ranks,
+                          static_cast<double>(b.samples) / b.seconds / static_cast<double>(b.ranks));
+    }
     if (b.optimizer_seconds > 0)
       text += fmt::format(", {:.2f} ms of it the optimizer", 1e3 * b.optimizer_seconds);
     text += fmt::format("\n{:.2f} TFLOP/s", 1e-12 * rate);
@@ -79,6 +83,7 @@ std::string to_json(const StepBench& b) {
   const nlohmann::json j = {
       {"device", b.device},
       {"samples", b.samples},
+      {"ranks", b.ranks},
       {"micro_batch_size", b.micro_batch},
       {"samples_per_second", b.seconds > 0 ? static_cast<double>(b.samples) / b.seconds : 0},
       {"step_seconds", b.seconds},
