@@ -124,9 +124,6 @@ check_strategies() {
   done
 }
 
-# usage: field FILE KEY: of the JSON a rank printed.
-field() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "$2"; }
-
 # usage: measure TITLE RANKS SECONDS ARGUMENTS...: a bench step; its samples/s a GPU in $rate.
 measure() {
   local title=$1 count=$2 seconds=$3 log
@@ -138,12 +135,13 @@ measure() {
     bad=1
     return 1
   fi
-  rate=$(python3 -c 'import json, sys; b = json.load(open(sys.argv[1])); print(f"{b[\"samples_per_second\"] / b[\"ranks\"]:.3f}")' "$log.0")
+  rate=$(python3 -c 'import json, sys; b = json.load(open(sys.argv[1])); print("%.3f" % (b["samples_per_second"] / b["ranks"]))' "$log.0") || bad=1
+  [[ -n $rate ]]
 }
 
 # usage: memory LOG: planned and seen of rank 0.
 memory() {
-  python3 -c 'import json, sys; b = json.load(open(sys.argv[1])); p, s = b["planned_bytes"], b["seen_bytes"]; print(f"memory {p / 1e9:.1f} / {s / 1e9:.1f} GB ({100 * (s / p - 1):+.2f} %)")' "$1"
+  python3 -c 'import json, sys; b = json.load(open(sys.argv[1])); p, s = b["planned_bytes"], b["seen_bytes"]; print("memory %.2f / %.2f GB (%+.2f %%)" % (p / 1e9, s / 1e9, 100 * (s / p - 1)))' "$1"
 }
 
 # usage: predicted CONFIG STRATEGY RANKS KEY...: the plan's step and scaling.
@@ -164,7 +162,6 @@ measure_5b() {
   for s in none optimizer full; do
     measure "5B $s" "$gpus" 70 "${model[@]}" "${sizes[@]}" --sharding $s --device $device || continue
     row "5B $s on $gpus: $rate samples/s a GPU, $(python3 -c "print(f'{100 * $rate / $alone:.1f}')") % of one; $(memory "$out/bench_5B_$s.0"); $(predicted "$config" $s "$gpus" device=$device)"
-    # What is not hidden: the same step with its sums and gathers streamed one after another.
   done
 }
 
