@@ -340,6 +340,12 @@ TEST_F(DatasetTest, BadModality) {
   expect_contains(open_error(), "field 'start' is missing");
   set(3);
   expect_contains(open_error(), "not an object");
+  set({{"start", 0}, {"end", 3}, {"rotation_type", "spin"}});
+  expect_contains(open_error(), "unknown rotation_type, got 'spin'");
+  set({{"start", 0}, {"end", 3}, {"rotation_type", "quaternion"}});
+  expect_contains(open_error(), "another width than its rotation_type, got 3, expected 4");
+  set({{"start", 0}, {"end", 3}, {"rotation_type", "euler_angles_rpy"}});
+  EXPECT_EQ(open_dataset(root_)->modality().state[0].rotation_type, "euler_angles_rpy");
 }
 
 TEST_F(DatasetTest, BadTables) {

@@ -82,6 +82,14 @@ std::vector<std::string> keys_of(const std::vector<SliceSpec>& slices) {
   return keys;
 }
 
+void check_per_horizon(const Embodiment& e) {
+  for (const SliceSpec& slice : e.state) {
+    if (!slice.per_horizon) continue;
+    refuse("state", "a state has no horizon", "per_horizon at '" + slice.key + "'",
+           "per_horizon at actions only", "Remove it there.");
+  }
+}
+
 void check_relative(const Embodiment& e) {
   check_unique("relative_action_keys", e.relative_action_keys);
   const std::vector<std::string> actions = keys_of(e.action), states = keys_of(e.state);
@@ -194,6 +202,7 @@ void validate(const Embodiment& e) {
   check_slices("state", e.state);
   check_slices("action", e.action);
   check_actions(e);
+  check_per_horizon(e);
   check_relative(e);
   check_window(e);
   check_language(e);

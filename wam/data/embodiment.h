@@ -35,6 +35,7 @@ struct SliceSpec {
   std::string column;  // if set: ranges are of this column and modality.json is not asked
   std::vector<IndexRange> ranges;  // in the order used; empty: all
   NormMode mode = NormMode::kQ99;
+  bool per_horizon = false;  // actions: statistics must have a row for each row of a block
 };
 
 // Largest relative changes of the colour jitter; 0 leaves that part out.

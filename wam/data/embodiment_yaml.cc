@@ -80,7 +80,7 @@ std::string joined(std::string_view modality, const char* key) {
 SliceSpec slice_from_map(const YAML::Node& node, std::string_view modality,
                          const std::string& where) {
   const YamlFields fields(node, "embodiment." + std::string(modality),
-                          {"key", "column", "indices", "normalization"});
+                          {"key", "column", "indices", "normalization", "per_horizon"});
   std::string key, indices, mode(name(NormMode::kQ99));
   SliceSpec slice;
   fields.read("key", key);
@@ -99,6 +99,7 @@ SliceSpec slice_from_map(const YAML::Node& node, std::string_view modality,
   }
   slice.mode =
       parse_mode(mode, fields.has("normalization") ? fields.where("normalization") : where);
+  fields.read("per_horizon", slice.per_horizon);
   return slice;
 }
 
@@ -222,8 +223,9 @@ void emit_slices(YAML::Emitter& out, const char* modality, const std::vector<Sli
       out << YAML::Key << "indices" << YAML::Value << YAML::DoubleQuoted
           << range_text(slice.ranges);
     }
-    out << YAML::Key << "normalization" << YAML::Value << std::string(name(slice.mode))
-        << YAML::EndMap;
+    out << YAML::Key << "normalization" << YAML::Value << std::string(name(slice.mode));
+    if (slice.per_horizon) out << YAML::Key << "per_horizon" << YAML::Value << true;
+    out << YAML::EndMap;
   }
   out << YAML::EndSeq;
 }

@@ -34,6 +34,30 @@ bool is_action(const std::string& key) {
          key.starts_with("actions.");
 }
 
+// GEAR's names, and how many numbers each takes.
+int64_t rotation_width(const std::string& type) {
+  if (type == "axis_angle") return 3;
+  if (type == "quaternion") return 4;
+  if (type == "rotation_6d") return 6;
+  if (type == "matrix") return 9;
+  return type.starts_with("euler_angles_") ? 3 : 0;
+}
+
+void check_rotation(const ModalitySlice& slice, const std::string& where) {
+  if (slice.rotation_type.empty()) return;
+  const int64_t width = rotation_width(slice.rotation_type);
+  if (width == slice.end - slice.begin) return;
+  throw DataError(
+      {.where = where,
+       .what =
+           width == 0 ? "unknown rotation_type" : "slice has another width than its rotation_type",
+       .got = width == 0 ? quote(slice.rotation_type) : std::to_string(slice.end - slice.begin),
+       .expected = width == 0 ? "axis_angle, quaternion, rotation_6d, matrix or "
+                                "euler_angles_..."
+                              : std::to_string(width) + " numbers",
+       .remedy = "Correct meta/modality.json."});
+}
+
 ModalitySlice read_slice(const std::string& key, const Json& json, const std::string& where,
                          const std::string& default_column, const std::vector<Feature>& features) {
   ModalitySlice slice{.key = key};
@@ -44,7 +68,10 @@ ModalitySlice read_slice(const std::string& key, const Json& json, const std::st
   slice.rotation_type = json_string(json, "rotation_type", where, "");
   const Feature* feature = find(features, slice.original_key);
   const int64_t width = feature == nullptr ? INT64_MAX : feature->width();
-  if (slice.begin >= 0 && slice.begin < slice.end && slice.end <= width) return slice;
+  if (slice.begin >= 0 && slice.begin < slice.end && slice.end <= width) {
+    check_rotation(slice, where);
+    return slice;
+  }
   throw DataError({.where = where,
                    .what = "slice does not fit its column " + quote(slice.original_key),
                    .got = std::to_string(slice.begin) + ":" + std::to_string(slice.end),

@@ -13,7 +13,8 @@ namespace wam::data {
 // Reads meta/modality.json, or makes the default from the features when it is absent. Entries
 // without "original_key": state observation.state, action action, video observation.images.KEY (or
 // KEY where there is no such feature), annotation annotation.KEY. Throws DataError: not JSON, start
-// and end not 0 <= start < end, a slice beyond its column's width.
+// and end not 0 <= start < end, a slice beyond its column's width, a
+// rotation_type that is unknown or of another width.
 Modality read_modality(const std::filesystem::path& root, const std::vector<Feature>& features);
 
 // Without modality.json: columns of numbers named observation.state*, state* are states, action*

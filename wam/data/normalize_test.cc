@@ -223,6 +223,11 @@ TEST(RobotCodec, StatisticsPerRowOfTheBlock) {
   EXPECT_EQ(encoded[0], 1);
   EXPECT_EQ(encoded[4], 0);
   EXPECT_EQ(encoded[12], -0.5f);
+  // Asked for, they must be there.
+  e.action[0].per_horizon = true;
+  EXPECT_NO_THROW(RobotCodec(e, stats, 6, 4));
+  const NormStats whole = dataset_stats(FakeDataset(), two_key_robot());
+  EXPECT_TRUE(has(error_of([&] { RobotCodec(e, whole, 6, 4); }), "not per row of a block"));
 }
 
 TEST(RobotCodec, RefusesWhatDoesNotFit) {

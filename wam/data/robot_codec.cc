@@ -55,6 +55,13 @@ std::vector<DimNorm> dim_norms(const SliceSpec& slice, const KeyStats& stats, in
                                  " rows of them",
                      .remedy = "Compute them anew with wam stats."});
   }
+  if (slice.per_horizon && !per_row) {
+    throw DataError({.where = where,
+                     .what = "statistics of '" + slice.key + "' are not per row of a block",
+                     .got = "one row",
+                     .expected = std::to_string(horizon) + " rows, as per_horizon asks for",
+                     .remedy = "Compute them with `wam stats --embodiment`, or drop per_horizon."});
+  }
   std::vector<DimNorm> norms;
   for (int64_t at = dim; at < length; at += width) {
     const auto i = static_cast<size_t>(at);

@@ -99,9 +99,10 @@ StatsRun::StatsRun(const Dataset& dataset, const std::vector<StatsSlice>& slices
   WAM_CHECK(options.horizon >= 1) << options.horizon;
   std::set<std::string> columns;
   for (const StatsSlice& slice : slices) {
-    const bool has_steps = slice.is_relative() && options.per_step;
-    const int64_t size = slice.width() * (has_steps ? options.horizon : 1);
-    states_.push_back({slice, std::vector<NumberStats>(static_cast<size_t>(size))});
+    StatsSlice stepped = slice;
+    stepped.per_step = slice.per_step || (slice.is_relative() && options.per_step);
+    const int64_t size = slice.width() * (stepped.per_step ? options.horizon : 1);
+    states_.push_back({stepped, std::vector<NumberStats>(static_cast<size_t>(size))});
     columns.insert(slice.column);
     if (slice.is_relative()) columns.insert(slice.state_column);
   }
@@ -119,21 +120,23 @@ void StatsRun::visit_slice(const EpisodeTable& table, SliceState& state, Add&& a
   const HostTensor& column = table.numeric.at(slice.column);
   const int64_t column_width = column.shape()[1], width = slice.width();
   const double* values = column.as<double>().data() + slice.begin;
-  if (!slice.is_relative()) {
+  if (!slice.is_relative() && !slice.per_step) {
     for (int64_t row = 0; row < table.num_rows; ++row) {
       for (int64_t i = 0; i < width; ++i) add(state.numbers[i], values[row * column_width + i]);
     }
     return;
   }
-  const HostTensor& states = table.numeric.at(slice.state_column);
-  const int64_t state_width = states.shape()[1];
-  const double* origins = states.as<double>().data() + slice.state_begin;
+  const HostTensor* states = slice.is_relative() ? &table.numeric.at(slice.state_column) : nullptr;
+  const auto origin = [&](int64_t row, int64_t i) {
+    if (states == nullptr) return 0.0;
+    return states
+        ->as<double>()[static_cast<size_t>(row * states->shape()[1] + slice.state_begin + i)];
+  };
   for (int64_t row = 0; row + options_.horizon <= table.num_rows; ++row) {
     for (int64_t step = 0; step < options_.horizon; ++step) {
       for (int64_t i = 0; i < width; ++i) {
-        const int64_t number = (options_.per_step ? step * width : 0) + i;
-        add(state.numbers[number],
-            values[(row + step) * column_width + i] - origins[row * state_width + i]);
+        const int64_t number = (slice.per_step ? step * width : 0) + i;
+        add(state.numbers[number], values[(row + step) * column_width + i] - origin(row, i));
       }
     }
   }
@@ -162,7 +165,8 @@ NormStats StatsRun::run() {
     if (state.numbers.front().count() == 0) {
       throw DataError(
           {.where = dataset_.root().string(),
-           .what = "no episode is long enough for relative statistics of " + quote(state.slice.key),
+           .what =
+               "no episode is long enough for statistics over chunks of " + quote(state.slice.key),
            .expected = "an episode of " + std::to_string(options_.horizon) + " rows or more",
            .remedy = "Lower the horizon."});
     }
@@ -242,6 +246,7 @@ std::vector<StatsSlice> embodiment_slices(const Dataset& dataset, const Embodime
       const FoundSlice found = find_slice(dataset, modality, spec);
       slices.push_back({std::string_view(modality) == "action", found.key, found.column,
                         found.begin, found.end});
+      slices.back().per_step = spec.per_horizon;
     }
   };
   add(embodiment.state, "state");

@@ -25,13 +25,14 @@ struct StatsSlice {
   // whose chunk lies inside the episode. Empty: values as they are.
   std::string state_column;
   int64_t state_begin = 0;
+  bool per_step = false;  // own statistics for each step of a chunk, as `per_horizon` slices need
   bool is_relative() const { return !state_column.empty(); }
   int64_t width() const { return end - begin; }
 };
 
 struct StatsOptions {
   int64_t horizon = 24;           // steps of a chunk, for relative slices
-  bool per_step = false;          // relative slices: own statistics for each step of the chunk
+  bool per_step = false;          // all relative slices: own statistics for each step of a chunk
   std::vector<int64_t> episodes;  // indexes to use; empty: all
   std::function<void(int64_t done, int64_t total)> progress;  // episodes read, over all passes
 };
@@ -40,7 +41,7 @@ struct StatsOptions {
 // of the same key. Throws ConfigError for a relative key without both slices of equal width.
 std::vector<StatsSlice> modality_slices(const Dataset& dataset,
                                         const std::vector<std::string>& relative = {});
-// Slices of an embodiment, whole keys.
+// Slices of an embodiment, whole keys; `per_horizon` ones by step.
 std::vector<StatsSlice> embodiment_slices(const Dataset& dataset, const Embodiment& embodiment);
 
 // Throws DataError as Dataset::read_columns does, or when a relative slice has no chunk because all

@@ -150,6 +150,23 @@ TEST_F(StatsTest, RelativeActions) {
   }
 }
 
+TEST_F(StatsTest, StepsOfAbsoluteSlices) {
+  std::vector<StatsSlice> slices = modality_slices(*dataset_);
+  StatsSlice& arm = slices.back();
+  ASSERT_TRUE(arm.is_action);
+  arm.per_step = true;
+  const NormStats stats = compute_statistics(*dataset_, slices, {.horizon = 8});
+  std::vector<std::vector<double>> values(24);
+  for (const Episode& episode : dataset_->episodes()) {
+    const EpisodeTable table = dataset_->read_table(episode);
+    const auto action = table.numeric.at("action").as<double>();
+    for (int64_t t = 0; t + 8 <= episode.length; ++t) {
+      for (int64_t i = 0; i < 24; ++i) values[static_cast<size_t>(i)].push_back(action[t * 3 + i]);
+    }
+  }
+  for (size_t i = 0; i < values.size(); ++i) expect_stats(stats.action.at("arm"), i, values[i]);
+}
+
 TEST_F(StatsTest, ChosenEpisodesOnly) {
   const NormStats stats =
       compute_statistics(*dataset_, modality_slices(*dataset_), {.episodes = {1}});

@@ -75,6 +75,16 @@ data::SelectionOptions selection_options(const SourceSection& section, uint64_t 
           .drop_frames = section.drop_frames};
 }
 
+// Differences of quaternions or matrices are no rotations.
+void warn_relative_rotations(const data::Dataset& dataset, const data::Embodiment& embodiment) {
+  for (const data::ModalitySlice& entry : dataset.modality().action) {
+    const bool is_relative = std::ranges::count(embodiment.relative_action_keys, entry.key) > 0;
+    if (!is_relative || entry.rotation_type.empty()) continue;
+    log_warn(dataset.root().string() + ": action " + entry.key + " is a rotation (" +
+             entry.rotation_type + ") and is made relative number by number");
+  }
+}
+
 // What is wrong with the data is said before hours are spent on it. Returns the section without the
 // episodes that are left out for it.
 SourceSection screened(const SourceSection& section, const data::Dataset& dataset, const std::string& where) {
@@ -106,6 +116,7 @@ RunSource open_source(const SourceSection& asked, const TrainConfig& config, con
                                                                          ? section.embodiment.tag
                                                                          : section.statistics_key);
   source.selection = data::select_episodes(*source.dataset, selection_options(section, config.seed, where), where);
+  warn_relative_rotations(*source.dataset, source.embodiment);
   const std::string left_out = source.selection.text();
   if (!left_out.empty()) log_info(section.path + ": " + left_out);
   return source;
