@@ -10,6 +10,14 @@
 
 namespace wam::data {
 
+void FrameReader::read_each(const Episode& episode, const std::string& camera_feature,
+                            std::span<const int64_t> rows, const Sink& sink) {
+  const HostTensor pictures = read(episode, camera_feature, rows);
+  const auto bytes = pictures.as<uint8_t>();
+  const size_t size = rows.empty() ? 0 : bytes.size() / rows.size();
+  for (size_t i = 0; i < rows.size(); ++i) sink(i, bytes.subspan(i * size, size));
+}
+
 EpisodeTable Dataset::read_columns(const Episode& episode,
                                    std::span<const std::string> columns) const {
   EpisodeTable all = read_table(episode);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -76,6 +77,11 @@ class FrameReader {
   // size than info.json's.
   virtual HostTensor read(const Episode& episode, const std::string& camera_feature,
                           std::span<const int64_t> rows) = 0;
+  // The same one picture after the other, in any order: `sink` gets the place in `rows` and the
+  // picture [h, w, 3], which is valid during the call. No clip lies in memory as a whole.
+  using Sink = std::function<void(size_t place, std::span<const uint8_t> rgb)>;
+  virtual void read_each(const Episode& episode, const std::string& camera_feature,
+                         std::span<const int64_t> rows, const Sink& sink);
 };
 
 class Dataset {

@@ -448,5 +448,27 @@ TEST_F(DatasetTest, EveryRealMetaFolderOpens) {
   EXPECT_EQ(count, 6);
 }
 
+TEST(FrameReaderTest, OneByOneGivesTheSamePictures) {
+  for (const bool in_parquet : {false, true}) {
+    const TempDir temp;
+    const TestDatasetOptions options{.images_in_parquet = in_parquet};
+    write_test_dataset(temp / "set", options);
+    const auto dataset = open_dataset(temp / "set");
+    const auto reader = dataset->make_frame_reader();
+    const Episode& episode = dataset->episodes()[2];
+    const std::vector<int64_t> rows = {14, 2, 2, 0};
+    const HostTensor pictures = reader->read(episode, options.cameras[1], rows);
+    const size_t size = pictures.as<uint8_t>().size() / rows.size();
+    size_t count = 0;
+    reader->read_each(episode, options.cameras[1], rows,
+                      [&](size_t place, std::span<const uint8_t> rgb) {
+                        const auto same = pictures.as<uint8_t>().subspan(place * size, size);
+                        EXPECT_TRUE(std::equal(rgb.begin(), rgb.end(), same.begin(), same.end()));
+                        ++count;
+                      });
+    EXPECT_EQ(count, rows.size());
+  }
+}
+
 }  // namespace
 }  // namespace wam::data

@@ -69,20 +69,25 @@ class LerobotFrameReader : public FrameReader {
 
   HostTensor read(const Episode& episode, const std::string& camera,
                   std::span<const int64_t> rows) override;
+  void read_each(const Episode& episode, const std::string& camera, std::span<const int64_t> rows,
+                 const Sink& sink) override;
 
  private:
   const Feature& require_camera(const std::string& camera) const;
   void check_rows(const Episode& episode, std::span<const int64_t> rows) const;
-  void read_video(const FrameSource& source, const Feature& feature, std::span<const int64_t> rows,
-                  std::span<uint8_t> rgb);
-  void read_images(const FrameSource& source, const Episode& episode, const Feature& feature,
-                   std::span<const int64_t> rows, std::span<uint8_t> rgb);
+  std::vector<int64_t> frames_of(const FrameSource& source, const Feature& feature,
+                                 std::span<const int64_t> rows);
+  // target(i) is where the picture of rows[i] goes; done(i) follows it.
+  template <typename Target, typename Done>
+  void read_images(const Episode& episode, const Feature& feature, std::span<const int64_t> rows,
+                   Target&& target, Done&& done);
   void decode_row(const ParquetImageColumn& column, int64_t row, const std::string& where,
                   ImageSize size, std::span<uint8_t> rgb) const;
 
   FrameRules rules_;
   VideoReader videos_;
   ImageColumnCache images_;
+  std::vector<uint8_t> picture_;  // the one being handed out
 };
 
 const Feature& LerobotFrameReader::require_camera(const std::string& camera) const {
@@ -117,16 +122,36 @@ HostTensor LerobotFrameReader::read(const Episode& episode, const std::string& c
   check_rows(episode, rows);
   HostTensor pictures(DType::kU8, {static_cast<int64_t>(rows.size()), feature.picture_height(),
                                    feature.picture_width(), 3});
+  const auto rgb = pictures.as<uint8_t>();
   if (feature.is_video()) {
-    read_video(rules_.layout->video(episode, camera), feature, rows, pictures.as<uint8_t>());
-  } else {
-    read_images(rules_.layout->table(episode), episode, feature, rows, pictures.as<uint8_t>());
+    const FrameSource source = rules_.layout->video(episode, camera);
+    videos_.read_into(source.path, frames_of(source, feature, rows), rgb);
+    return pictures;
   }
+  const size_t size = rows.empty() ? 0 : rgb.size() / rows.size();
+  read_images(
+      episode, feature, rows, [&](size_t i) { return rgb.subspan(i * size, size); }, [](size_t) {});
   return pictures;
 }
 
-void LerobotFrameReader::read_video(const FrameSource& source, const Feature& feature,
-                                    std::span<const int64_t> rows, std::span<uint8_t> rgb) {
+void LerobotFrameReader::read_each(const Episode& episode, const std::string& camera,
+                                   std::span<const int64_t> rows, const Sink& sink) {
+  const Feature& feature = require_camera(camera);
+  check_rows(episode, rows);
+  if (feature.is_video()) {
+    const FrameSource source = rules_.layout->video(episode, camera);
+    return videos_.read_each(source.path, frames_of(source, feature, rows), sink);
+  }
+  picture_.resize(static_cast<size_t>(feature.picture_height() * feature.picture_width() * 3));
+  read_images(
+      episode, feature, rows, [&](size_t) { return std::span(picture_); },
+      [&](size_t i) { sink(i, picture_); });
+}
+
+// Frames of a video that is what the meta says.
+std::vector<int64_t> LerobotFrameReader::frames_of(const FrameSource& source,
+                                                   const Feature& feature,
+                                                   std::span<const int64_t> rows) {
   const VideoStreamInfo& info = videos_.index(source.path)->info();
   if (info.num_frames < source.total) {
     throw DataError({.where = source.path.string(),
@@ -145,7 +170,7 @@ void LerobotFrameReader::read_video(const FrameSource& source, const Feature& fe
   }
   std::vector<int64_t> frames(rows.begin(), rows.end());
   for (int64_t& frame : frames) frame += source.first;
-  videos_.read_into(source.path, frames, rgb);
+  return frames;
 }
 
 void LerobotFrameReader::decode_row(const ParquetImageColumn& column, int64_t row,
@@ -163,16 +188,17 @@ void LerobotFrameReader::decode_row(const ParquetImageColumn& column, int64_t ro
   decode_image_into(file.bytes(), file.path().string(), size, rgb);
 }
 
-void LerobotFrameReader::read_images(const FrameSource& source, const Episode& episode,
-                                     const Feature& feature, std::span<const int64_t> rows,
-                                     std::span<uint8_t> rgb) {
+template <typename Target, typename Done>
+void LerobotFrameReader::read_images(const Episode& episode, const Feature& feature,
+                                     std::span<const int64_t> rows, Target&& target, Done&& done) {
+  const FrameSource source = rules_.layout->table(episode);
   const ParquetImageColumn& column = images_.get(source, feature.key, episode);
   const ImageSize size{feature.picture_height(), feature.picture_width()};
-  const auto picture_bytes = static_cast<size_t>(size.height * size.width * 3);
   for (size_t i = 0; i < rows.size(); ++i) {
     const std::string where = source.path.string() + ": column " + quote(feature.key) + ", row " +
                               std::to_string(source.first + rows[i]);
-    decode_row(column, rows[i], where, size, rgb.subspan(i * picture_bytes, picture_bytes));
+    decode_row(column, rows[i], where, size, target(i));
+    done(i);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "wam/base/check.h"
 
@@ -38,27 +39,53 @@ Support support_of(int64_t out, float scale, float radius, int64_t in_size) {
 // One pixel of four floats.
 typedef float Pixel __attribute__((vector_size(16), aligned(4), may_alias));
 
+// The number of taps as a constant lets the compiler unroll: kTaps, or taps.num_taps for 0.
+template <int kTaps>
 void resize_row(const float* in, const ResizeTaps& taps, float* out) {
+  const int64_t num_taps = kTaps > 0 ? kTaps : taps.num_taps;
   const float* w = taps.weights.data();
-  for (int64_t i = 0; i < taps.out_size; ++i, w += taps.num_taps, out += 4) {
+  for (int64_t i = 0; i < taps.out_size; ++i, w += num_taps, out += 4) {
     const float* pixel = in + 4 * static_cast<int64_t>(taps.starts[static_cast<size_t>(i)]);
     Pixel sum = *reinterpret_cast<const Pixel*>(pixel) * w[0];
-    for (int64_t j = 1; j < taps.num_taps; ++j) {
+    for (int64_t j = 1; j < num_taps; ++j) {
       sum += *reinterpret_cast<const Pixel*>(pixel + 4 * j) * w[j];
     }
     *reinterpret_cast<Pixel*>(out) = sum;
   }
 }
 
-// Output row `y`: a weighted sum of rows of `row_size` floats.
+// Output row `y`: a weighted sum of rows of `row_size` floats, a multiple of 4.
+template <int kTaps>
 void weighted_rows(const float* in, int64_t row_size, const ResizeTaps& taps, int64_t y,
                    float* out) {
+  const int64_t num_taps = kTaps > 0 ? kTaps : taps.num_taps;
   const float* row = in + taps.starts[static_cast<size_t>(y)] * row_size;
-  const float* w = taps.weights.data() + y * taps.num_taps;
-  for (int64_t i = 0; i < row_size; ++i) out[i] = row[i] * w[0];
-  for (int64_t j = 1; j < taps.num_taps; ++j) {
-    row += row_size;
-    for (int64_t i = 0; i < row_size; ++i) out[i] += row[i] * w[j];
+  const float* w = taps.weights.data() + y * num_taps;
+  for (int64_t i = 0; i < row_size; i += 4) {
+    Pixel sum = *reinterpret_cast<const Pixel*>(row + i) * w[0];
+    for (int64_t j = 1; j < num_taps; ++j) {
+      sum += *reinterpret_cast<const Pixel*>(row + j * row_size + i) * w[j];
+    }
+    *reinterpret_cast<Pixel*>(out + i) = sum;
+  }
+}
+
+// Calls function(std::integral_constant of the number of taps), 0 for many.
+template <typename Function>
+void with_taps(int64_t num_taps, Function&& function) {
+  switch (num_taps) {
+    case 2:
+      return function(std::integral_constant<int, 2>());
+    case 3:
+      return function(std::integral_constant<int, 3>());
+    case 4:
+      return function(std::integral_constant<int, 4>());
+    case 5:
+      return function(std::integral_constant<int, 5>());
+    case 6:
+      return function(std::integral_constant<int, 6>());
+    default:
+      return function(std::integral_constant<int, 0>());
   }
 }
 
@@ -132,13 +159,15 @@ void AntialiasResize::run(const FillRow& fill_row, std::span<float> out,
       fill_row(y, {narrow + y * row_size, static_cast<size_t>(row_size)});
     } else {
       fill_row(y, in_row);
-      resize_row(in_row.data(), x_, narrow + y * row_size);
+      with_taps(x_.num_taps,
+                [&](auto taps) { resize_row<taps()>(in_row.data(), x_, narrow + y * row_size); });
     }
   }
   for (int64_t y = 0; y < out_h; ++y) {
     const float* row = narrow + y * row_size;
     if (in_h != out_h) {
-      weighted_rows(narrow, row_size, y_, y, out_row);
+      with_taps(y_.num_taps,
+                [&](auto taps) { weighted_rows<taps()>(narrow, row_size, y_, y, out_row); });
       row = out_row;
     }
     float* r = out.data() + y * out_w;

@@ -230,16 +230,26 @@ std::vector<double> SampleBuilder::raw_actions(const Episode& episode, const Epi
 
 HostTensor SampleBuilder::read_pictures(const Episode& episode, FrameReader& reader,
                                         const Window& window, const DrawKey& key) const {
-  std::vector<HostTensor> views;
+  std::vector<PictureSize> sizes;
   for (const std::string& camera : cameras_) {
-    views.push_back(reader.read(episode, camera, window.frame_rows));
+    const Feature& feature = *dataset_->find_feature(camera);
+    sizes.push_back({feature.picture_height(), feature.picture_width()});
   }
   try {
-    return tile_views(embodiment_, views, options_.training, key);
+    check_equal_sizes(embodiment_, sizes);
   } catch (Error& error) {
     error.add_context(where(episode));
     throw;
   }
+  ViewTiler tiler(embodiment_, std::ssize(window.frame_rows), sizes[0].height, sizes[0].width,
+                  options_.training, key);
+  for (size_t v = 0; v < cameras_.size(); ++v) {
+    const auto put = [&](size_t place, std::span<const uint8_t> frame) {
+      tiler.put(static_cast<int64_t>(v), static_cast<int64_t>(place), frame);
+    };
+    reader.read_each(episode, cameras_[v], window.frame_rows, put);
+  }
+  return tiler.take();
 }
 
 void SampleBuilder::fill_numbers(const Episode& episode, const EpisodeTable& table,

@@ -6,6 +6,7 @@
 
 #include "wam/base/error.h"
 #include "wam/data/tiling.h"
+#include "wam/data/unpack_pixels.h"
 #include "wam/data/view_transform.h"
 
 namespace wam::data {
@@ -268,6 +269,22 @@ TEST(TileViews, RefusesCamerasOfDifferentSizes) {
   const HostTensor views[] = {HostTensor::zeros(DType::kU8, {1, 16, 16, 3}),
                               HostTensor::zeros(DType::kU8, {1, 16, 12, 3})};
   EXPECT_THROW(tile_views(e, views, true, {}), DataError);
+}
+
+// Every byte in every place of a row, and nothing written past its end.
+TEST(UnpackTest, IsTheDivisionToTheBit) {
+  for (size_t width = 1; width < 20; ++width) {
+    for (int start = 0; start < 256; ++start) {
+      std::vector<uint8_t> rgb(3 * width);
+      for (size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<uint8_t>(start + 7 * i);
+      std::vector<float> pixels(4 * width + 1, -1.0f);
+      unpack_pixels(rgb, pixels);
+      for (size_t i = 0; i < rgb.size(); ++i) {
+        ASSERT_EQ(pixels[i / 3 * 4 + i % 3], static_cast<float>(rgb[i]) / 255.0f) << int{rgb[i]};
+      }
+      ASSERT_EQ(pixels.back(), -1.0f);
+    }
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "wam/data/video_decoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -24,6 +25,8 @@ bool same_stream(const AVCodecParameters& a, const AVCodecParameters& b) {
 
 // The most pictures a decoder holds back, and a little.
 constexpr size_t kMaxStash = 20;
+// Bytes of packets that are kept for the next; larger ones come and go.
+constexpr int32_t kSmallestPooled = 1 << 14, kLargestPooled = 1 << 22;
 
 }  // namespace
 
@@ -186,10 +189,29 @@ void VideoDecoder::retry_missing(Segment& segment, const Sink& sink) {
   }
 }
 
+// A packet of `size` bytes and the padding that decoders read over.
+void VideoDecoder::take_packet(int32_t size) {
+  av_packet_unref(packet_.get());
+  if (packet_bytes_ == nullptr || size > pooled_size_) {
+    const auto whole = std::bit_ceil(static_cast<uint32_t>(std::max(size, kSmallestPooled)));
+    if (whole > static_cast<uint32_t>(kLargestPooled)) {
+      check_ffmpeg(av_new_packet(packet_.get(), size), file_->where(), "out of memory");
+      return;
+    }
+    pooled_size_ = static_cast<int32_t>(whole);
+    packet_bytes_.reset(av_buffer_pool_init(whole + AV_INPUT_BUFFER_PADDING_SIZE, nullptr));
+    if (packet_bytes_ == nullptr) throw std::bad_alloc();
+  }
+  packet_->buf = av_buffer_pool_get(packet_bytes_.get());
+  if (packet_->buf == nullptr) throw std::bad_alloc();
+  packet_->data = packet_->buf->data;
+  packet_->size = size;
+  std::memset(packet_->data + size, 0, AV_INPUT_BUFFER_PADDING_SIZE);
+}
+
 std::span<const uint8_t> VideoDecoder::load(int32_t packet) {
   const VideoPacket& entry = index_->packets()[static_cast<size_t>(packet)];
-  av_packet_unref(packet_.get());
-  check_ffmpeg(av_new_packet(packet_.get(), entry.size), file_->where(), "out of memory");
+  take_packet(entry.size);
   const std::span<uint8_t> bytes(packet_->data, static_cast<size_t>(entry.size));
   if (index_->stored().empty()) {
     file_->read(entry.offset, bytes);

@@ -55,6 +55,7 @@ class VideoDecoder {
   void check_picture(const AVFrame& picture, int64_t frame);
   std::vector<int64_t> take_from_stash(std::span<const int64_t> frames, const Sink& sink);
   bool may_skip(int32_t packet, const Segment& segment, std::span<const uint8_t> bytes) const;
+  void take_packet(int32_t size);
   std::span<const uint8_t> load(int32_t packet);
   std::string place(int64_t frame) const;
 
@@ -62,6 +63,8 @@ class VideoDecoder {
   std::shared_ptr<const VideoFile> file_;
   FfmpegOwned<AVCodecContext> decoder_;
   FfmpegOwned<AVPacket> packet_;
+  FfmpegOwned<AVBufferPool> packet_bytes_;  // of packets up to pooled_size_, used again and again
+  int32_t pooled_size_ = 0;
   FfmpegOwned<AVFrame> frame_;
   DisposableRule rule_;
   // The run: packets start_ .. next_-1 went through the decoder, some left out.

@@ -19,6 +19,7 @@ struct FfmpegDeleter {
   void operator()(AVFrame* frame) const { av_frame_free(&frame); }
   void operator()(AVPacket* packet) const { av_packet_free(&packet); }
   void operator()(SwsContext* context) const { sws_freeContext(context); }
+  void operator()(AVBufferPool* pool) const { av_buffer_pool_uninit(&pool); }
   void operator()(AVIOContext* io) const {
     av_freep(&io->buffer);
     avio_context_free(&io);

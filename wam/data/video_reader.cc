@@ -75,10 +75,12 @@ struct VideoReader::Impl {
   int stream = -1;
   std::list<VideoDecoder> decoders;  // last used first
   PictureConverter converter;
-  DecodeCounts retired;  // counts of decoders that are gone
+  std::vector<uint8_t> picture;  // the one being handed out
+  DecodeCounts retired;          // counts of decoders that are gone
 
   VideoDecoder& decoder_for(const std::shared_ptr<const VideoIndex>& index);
   void decode(VideoDecoder& decoder, std::span<const int64_t> frames, std::span<uint8_t> rgb);
+  void decode_each(VideoDecoder& decoder, std::span<const int64_t> frames, const Sink& sink);
 };
 
 // The decoder already on the file, else a new one, else the longest unused.
@@ -109,33 +111,57 @@ VideoDecoder& VideoReader::Impl::decoder_for(const std::shared_ptr<const VideoIn
   return decoders.front();
 }
 
+namespace {
+
+// Places in `frames` by frame, and the frames without repeats.
+struct FrameOrder {
+  explicit FrameOrder(std::span<const int64_t> wanted) : frames(wanted), places(wanted.size()) {
+    std::iota(places.begin(), places.end(), size_t{0});
+    std::stable_sort(places.begin(), places.end(),
+                     [&](size_t a, size_t b) { return frames[a] < frames[b]; });
+    for (const size_t i : places) {
+      if (distinct.empty() || distinct.back() != frames[i]) distinct.push_back(frames[i]);
+    }
+  }
+  // Where a frame goes, once for every repeat.
+  std::span<const size_t> places_of(int64_t frame) const {
+    const auto less = [&](size_t place, int64_t value) { return frames[place] < value; };
+    const auto begin = std::lower_bound(places.begin(), places.end(), frame, less);
+    auto end = begin;
+    while (end != places.end() && frames[*end] == frame) ++end;
+    return {begin, end};
+  }
+  std::span<const int64_t> frames;
+  std::vector<size_t> places;
+  std::vector<int64_t> distinct;
+};
+
+}  // namespace
+
 void VideoReader::Impl::decode(VideoDecoder& decoder, std::span<const int64_t> frames,
                                std::span<uint8_t> rgb) {
   const size_t picture_bytes = rgb.size() / frames.size();
-  std::vector<size_t> order(frames.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return frames[a] < frames[b]; });
-  std::vector<int64_t> distinct;
-  for (const size_t i : order) {
-    if (distinct.empty() || distinct.back() != frames[i]) distinct.push_back(frames[i]);
-  }
+  const FrameOrder order(frames);
   const int rotation = decoder.index().info().rotation;
-  std::vector<size_t> first_place;  // where each distinct frame goes first
-  for (const size_t i : order) {
-    if (first_place.empty() || frames[first_place.back()] != frames[i]) first_place.push_back(i);
-  }
-  decoder.decode(distinct, [&](int64_t frame, const AVFrame& picture) {
-    const auto at = std::lower_bound(distinct.begin(), distinct.end(), frame) - distinct.begin();
-    converter.convert(
-        picture, rotation,
-        rgb.subspan(first_place[static_cast<size_t>(at)] * picture_bytes, picture_bytes));
+  decoder.decode(order.distinct, [&](int64_t frame, const AVFrame& picture) {
+    const std::span<const size_t> places = order.places_of(frame);
+    const auto first = rgb.subspan(places[0] * picture_bytes, picture_bytes);
+    converter.convert(picture, rotation, first);
+    for (const size_t place : places.subspan(1)) {
+      std::memcpy(rgb.data() + place * picture_bytes, first.data(), picture_bytes);
+    }
   });
-  for (size_t k = 1; k < order.size(); ++k) {
-    if (frames[order[k]] != frames[order[k - 1]]) continue;
-    std::memcpy(rgb.data() + order[k] * picture_bytes, rgb.data() + order[k - 1] * picture_bytes,
-                picture_bytes);
-  }
+}
+
+void VideoReader::Impl::decode_each(VideoDecoder& decoder, std::span<const int64_t> frames,
+                                    const Sink& sink) {
+  const FrameOrder order(frames);
+  const VideoStreamInfo& info = decoder.index().info();
+  picture.resize(static_cast<size_t>(info.height) * static_cast<size_t>(info.width) * 3);
+  decoder.decode(order.distinct, [&](int64_t frame, const AVFrame& decoded) {
+    converter.convert(decoded, info.rotation, picture);
+    for (const size_t place : order.places_of(frame)) sink(place, picture);
+  });
 }
 
 VideoReader::VideoReader(std::shared_ptr<VideoIndexCache> indexes, int max_decoders, int stream)
@@ -160,21 +186,37 @@ HostTensor VideoReader::read(const std::filesystem::path& path, std::span<const 
   return pictures;
 }
 
+namespace {
+
+void check_frames(const VideoIndex& index, std::span<const int64_t> frames) {
+  const int64_t num_frames = index.num_frames();
+  for (const int64_t frame : frames) {
+    if (frame >= 0 && frame < num_frames) continue;
+    throw DataError({.where = index.path().string(),
+                     .what = "video has fewer frames than asked for",
+                     .got = "frame " + std::to_string(frame),
+                     .expected = "0 to " + std::to_string(num_frames - 1),
+                     .remedy = "The video does not belong to the table, or was cut short."});
+  }
+}
+
+}  // namespace
+
 void VideoReader::read_into(const std::filesystem::path& path, std::span<const int64_t> frames,
                             std::span<uint8_t> rgb) {
   const std::shared_ptr<const VideoIndex> index = this->index(path);
   const VideoStreamInfo& info = index->info();
   WAM_CHECK(rgb.size() == frames.size() * static_cast<size_t>(info.height) * info.width * 3)
       << rgb.size();
-  for (const int64_t frame : frames) {
-    if (frame >= 0 && frame < info.num_frames) continue;
-    throw DataError({.where = path.string(),
-                     .what = "video has fewer frames than asked for",
-                     .got = "frame " + std::to_string(frame),
-                     .expected = "0 to " + std::to_string(info.num_frames - 1),
-                     .remedy = "The video does not belong to the table, or was cut short."});
-  }
+  check_frames(*index, frames);
   if (!frames.empty()) impl_->decode(impl_->decoder_for(index), frames, rgb);
+}
+
+void VideoReader::read_each(const std::filesystem::path& path, std::span<const int64_t> frames,
+                            const Sink& sink) {
+  const std::shared_ptr<const VideoIndex> index = this->index(path);
+  check_frames(*index, frames);
+  if (!frames.empty()) impl_->decode_each(impl_->decoder_for(index), frames, sink);
 }
 
 VideoReadCounts VideoReader::counts() const {

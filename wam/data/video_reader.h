@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -47,6 +48,11 @@ class VideoReader {
   // The same into memory of the caller, of that size exactly.
   void read_into(const std::filesystem::path& path, std::span<const int64_t> frames,
                  std::span<uint8_t> rgb);
+  // The same one by one, in any order: `sink` gets the place in `frames` and the picture, which is
+  // valid during the call.
+  using Sink = std::function<void(size_t place, std::span<const uint8_t> rgb)>;
+  void read_each(const std::filesystem::path& path, std::span<const int64_t> frames,
+                 const Sink& sink);
   VideoReadCounts counts() const;
 
  private:

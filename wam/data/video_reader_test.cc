@@ -263,6 +263,22 @@ TEST(VideoReaderTest, ReadingOnDoesNotStartAgain) {
   EXPECT_LT(reader.counts().packets_decoded, 130);
 }
 
+TEST(VideoReaderTest, OneByOneGivesTheSamePictures) {
+  const TempDir temp;
+  const fs::path path = temp / "v.mp4";
+  write_test_video(path, 66, 48, 40, 20.0, {.gop = 12, .b_frames = 2});
+  const std::vector<uint64_t> expected = hash_all_frames(path);
+  const std::vector<int64_t> frames = {30, 3, 3, 0, 39, 17, 30};
+  std::vector<int> seen(frames.size(), 0);
+  VideoReader reader;
+  reader.read_each(path, frames, [&](size_t place, std::span<const uint8_t> rgb) {
+    ++seen.at(place);
+    EXPECT_EQ(hash64(std::as_bytes(rgb)), expected[static_cast<size_t>(frames[place])]) << place;
+  });
+  EXPECT_EQ(seen, std::vector<int>(frames.size(), 1));
+  EXPECT_THROW(reader.read_each(path, std::array<int64_t, 1>{40}, [](size_t, auto) {}), DataError);
+}
+
 TEST(VideoReaderTest, ManyFilesShareFewDecoders) {
   const TempDir temp;
   std::vector<fs::path> paths;

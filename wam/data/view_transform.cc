@@ -3,24 +3,10 @@
 #include "wam/base/check.h"
 #include "wam/base/error.h"
 #include "wam/data/tiling.h"
+#include "wam/data/unpack_pixels.h"
 
 namespace wam::data {
 namespace {
-
-void check_equal_sizes(const Embodiment& embodiment, std::span<const HostTensor> views) {
-  const Shape& first = views[0].shape();
-  for (size_t v = 0; v < views.size(); ++v) {
-    const Shape& shape = views[v].shape();
-    WAM_CHECK(shape.ndim() == 4 && shape[3] == 3 && shape[0] == first[0]) << shape.to_string();
-    if (shape[1] == first[1] && shape[2] == first[2]) continue;
-    throw DataError(
-        {.where = "view " + embodiment.views[v],
-         .what = "camera of another size than view " + embodiment.views[0],
-         .got = std::to_string(shape[1]) + " x " + std::to_string(shape[2]),
-         .expected = std::to_string(first[1]) + " x " + std::to_string(first[2]),
-         .remedy = "The views of an embodiment share one crop: use cameras of one size."});
-  }
-}
 
 // torch's (255 * x).to(uint8): truncation.
 void pack(std::span<const float> planes, int64_t pixels, std::span<uint8_t> view) {
@@ -63,13 +49,9 @@ ViewTransform::ViewTransform(const PictureOptions& options, int64_t in_h, int64_
 void ViewTransform::unpack_row(std::span<const uint8_t> frame, int64_t y,
                                std::span<float> row) const {
   const CropBox& crop = draw_.crop;
-  const uint8_t* in = frame.data() + ((crop.top + y) * in_w_ + crop.left) * 3;
-  float* out = row.data();
-  for (int64_t x = 0; x < crop.width; ++x) {
-    out[4 * x] = static_cast<float>(in[3 * x]) / 255.0f;
-    out[4 * x + 1] = static_cast<float>(in[3 * x + 1]) / 255.0f;
-    out[4 * x + 2] = static_cast<float>(in[3 * x + 2]) / 255.0f;
-  }
+  unpack_pixels(frame.subspan(static_cast<size_t>(((crop.top + y) * in_w_ + crop.left) * 3),
+                              static_cast<size_t>(crop.width * 3)),
+                row);
 }
 
 void ViewTransform::run(std::span<const uint8_t> frame, std::span<uint8_t> view) {
@@ -85,30 +67,59 @@ void ViewTransform::run(std::span<const uint8_t> frame, std::span<uint8_t> view)
   pack(resized_, static_cast<int64_t>(pixels), view);
 }
 
+ViewTiler::ViewTiler(const Embodiment& embodiment, int64_t num_frames, int64_t in_h, int64_t in_w,
+                     bool training, const DrawKey& key)
+    : embodiment_(embodiment),
+      transform_(embodiment.picture, in_h, in_w,
+                 draw_picture(embodiment.picture, in_h, in_w, training, key)),
+      tiled_(DType::kU8, {num_frames, embodiment.tiled_height(), embodiment.tiled_width(), 3}),
+      view_(
+          static_cast<size_t>(embodiment.picture.view_height * embodiment.picture.view_width * 3)) {
+}
+
+void ViewTiler::put(int64_t view, int64_t t, std::span<const uint8_t> frame) {
+  const PictureOptions& options = embodiment_.picture;
+  const auto bytes = static_cast<size_t>(tiled_.size_bytes() / tiled_.shape()[0]);
+  const auto picture = tiled_.as<uint8_t>().subspan(static_cast<size_t>(t) * bytes, bytes);
+  transform_.run(frame, view_);
+  place_view(embodiment_.tiling, view, options.view_height, options.view_width, view_, picture);
+  if (view > 0) return;
+  blacken_unused(embodiment_.tiling, std::ssize(embodiment_.views), options.view_height,
+                 options.view_width, picture);
+}
+
+void check_equal_sizes(const Embodiment& embodiment, std::span<const PictureSize> sizes) {
+  for (size_t v = 0; v < sizes.size(); ++v) {
+    if (sizes[v].height == sizes[0].height && sizes[v].width == sizes[0].width) continue;
+    throw DataError(
+        {.where = "view " + embodiment.views[v],
+         .what = "camera of another size than view " + embodiment.views[0],
+         .got = std::to_string(sizes[v].height) + " x " + std::to_string(sizes[v].width),
+         .expected = std::to_string(sizes[0].height) + " x " + std::to_string(sizes[0].width),
+         .remedy = "The views of an embodiment share one crop: use cameras of one size."});
+  }
+}
+
 HostTensor tile_views(const Embodiment& embodiment, std::span<const HostTensor> views,
                       bool training, const DrawKey& key) {
   WAM_CHECK(views.size() == embodiment.views.size() && !views.empty());
-  check_equal_sizes(embodiment, views);
-  const PictureOptions& options = embodiment.picture;
-  const int64_t num_frames = views[0].shape()[0], in_h = views[0].shape()[1],
-                in_w = views[0].shape()[2], h = options.view_height, w = options.view_width;
-  ViewTransform transform(options, in_h, in_w, draw_picture(options, in_h, in_w, training, key));
-  HostTensor tiled(DType::kU8,
-                   {num_frames, embodiment.tiled_height(), embodiment.tiled_width(), 3});
-  const auto in_bytes = static_cast<size_t>(in_h * in_w * 3);
-  const auto out_bytes =
-      static_cast<size_t>(embodiment.tiled_height() * embodiment.tiled_width() * 3);
-  std::vector<uint8_t> view(static_cast<size_t>(h * w * 3));
-  for (int64_t t = 0; t < num_frames; ++t) {
-    const auto picture = tiled.as<uint8_t>().subspan(static_cast<size_t>(t) * out_bytes, out_bytes);
-    for (size_t v = 0; v < views.size(); ++v) {
-      transform.run(views[v].as<uint8_t>().subspan(static_cast<size_t>(t) * in_bytes, in_bytes),
-                    view);
-      place_view(embodiment.tiling, static_cast<int64_t>(v), h, w, view, picture);
-    }
-    blacken_unused(embodiment.tiling, std::ssize(views), h, w, picture);
+  const Shape& first = views[0].shape();
+  std::vector<PictureSize> sizes;
+  for (const HostTensor& view : views) {
+    const Shape& shape = view.shape();
+    WAM_CHECK(shape.ndim() == 4 && shape[3] == 3 && shape[0] == first[0]) << shape.to_string();
+    sizes.push_back({shape[1], shape[2]});
   }
-  return tiled;
+  check_equal_sizes(embodiment, sizes);
+  ViewTiler tiler(embodiment, first[0], first[1], first[2], training, key);
+  const auto bytes = static_cast<size_t>(first[1] * first[2] * 3);
+  for (size_t v = 0; v < views.size(); ++v) {
+    for (int64_t t = 0; t < first[0]; ++t) {
+      tiler.put(static_cast<int64_t>(v), t,
+                views[v].as<uint8_t>().subspan(static_cast<size_t>(t) * bytes, bytes));
+    }
+  }
+  return tiler.take();
 }
 
 }  // namespace wam::data

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "wam/data/color_jitter.h"
@@ -44,6 +45,30 @@ class ViewTransform {
   AntialiasResize resize_;
   std::vector<float> resized_, scratch_;  // planar; the resizer's
 };
+
+// One sample's tiled pictures, filled picture by picture.
+class ViewTiler {
+ public:
+  // Cameras of in_h x in_w.
+  ViewTiler(const Embodiment& embodiment, int64_t num_frames, int64_t in_h, int64_t in_w,
+            bool training, const DrawKey& key);
+  // Frame [in_h, in_w, 3] of view `view` at moment `t`.
+  void put(int64_t view, int64_t t, std::span<const uint8_t> frame);
+  // [T, H, W, 3], when every view of every moment has been put.
+  HostTensor take() { return std::move(tiled_); }
+
+ private:
+  const Embodiment& embodiment_;
+  ViewTransform transform_;
+  HostTensor tiled_;
+  std::vector<uint8_t> view_;
+};
+
+struct PictureSize {
+  int64_t height = 0, width = 0;
+};
+// Throws DataError if the views' cameras differ in size (one crop could not serve them).
+void check_equal_sizes(const Embodiment& embodiment, std::span<const PictureSize> sizes);
 
 // Frames of every view, each [T, h, w, 3] u8 of one size -> [T, H, W, 3] u8. Throws DataError if
 // the views differ in size (one crop could not serve them).
