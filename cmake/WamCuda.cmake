@@ -1,7 +1,8 @@
-# WAM_HAVE_CUDA, WAM_HAVE_CUDNN, WAM_HAVE_NCCL and the targets wam_cuda_deps (runtime, cuBLASLt,
+# WAM_HAVE_CUDA, WAM_HAVE_CUDNN, WAM_HAVE_CUPTI, WAM_HAVE_NCCL and the targets wam_cuda_deps (runtime, cuBLASLt,
 # cuDNN), wam_cudnn_frontend (headers), wam_nccl. The targets exist only where the variable says so:
 # a folder picks its CUDA sources or its replacement file by `if(WAM_HAVE_CUDA)`, never by #ifdef.
 set(WAM_HAVE_CUDA OFF)
+set(WAM_HAVE_CUPTI OFF)
 set(WAM_HAVE_CUDNN OFF)
 set(WAM_HAVE_NCCL OFF)
 set_property(CACHE WAM_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -83,6 +84,12 @@ if(NCCL_INCLUDE AND NCCL_LIBRARY)
   target_include_directories(wam_nccl SYSTEM INTERFACE ${NCCL_INCLUDE})
   target_link_libraries(wam_nccl INTERFACE ${NCCL_LIBRARY} CUDA::cudart_static)
   set(WAM_HAVE_NCCL ON)
+endif()
+# Headers alone: the library is loaded by whoever asks for a trace. Its records changed until 13.
+find_path(CUPTI_INCLUDE cupti_activity.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+          ${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include PATH_SUFFIXES include)
+if(CUPTI_INCLUDE AND CUDAToolkit_VERSION_MAJOR EQUAL 13)
+  set(WAM_HAVE_CUPTI ON)
 endif()
 message(STATUS "CUDA: ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN: ${WAM_HAVE_CUDNN}, "
                "NCCL: ${WAM_HAVE_NCCL}")

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Compares training runs with a first one: losses step by step, and whether metrics and checkpoint are the same bits.
 
-  tools/compare_runs.py REFERENCE RUN... [--same RUN=OTHER ...] [--bound PERCENT]
+  tools/compare_runs.py REFERENCE RUN... [--control RUN] [--same RUN=OTHER ...] [--bound PERCENT]
 
 A run is its folder. For each RUN: mean and largest relative deviation of the loss from REFERENCE's, in percent;
 drift, which is the mean signed deviation of the last quarter of the steps less that of the first quarter; and the
 slope of a straight line through the signed deviations, over the whole run. --same RUN=OTHER demands that the two have
 the same losses and gradient norms as text and the same weights and moments in their newest checkpoint. Exits with 1
 where a mean deviation, a last quarter or a drift is above the bound (0.5 %) or a demanded equality does not hold.
+--control RUN is the reference once more with its additions in another order: where that alone deviates by more than a
+fifth of the bound, training at these settings is chaotic, the bound says nothing of a device, and none is demanded.
 """
 import argparse
 import hashlib
@@ -89,15 +91,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reference")
     parser.add_argument("runs", nargs="+")
+    parser.add_argument("--control")
     parser.add_argument("--same", action="append", default=[], metavar="RUN=OTHER")
     parser.add_argument("--bound", type=float, default=0.5)
     args = parser.parse_args()
     reference = read_metrics(args.reference)
     print(f"loss against {args.reference} over {len(reference)} steps, percent")
     print(f"{'run':<28} {'mean |d|':>10} {'largest':>10} {'1st quart.':>10} {'last q.':>10} {'drift':>10} {'slope':>10}")
-    good = True
+    good, bound = True, args.bound
+    if args.control:
+        values = deviations(reference, read_metrics(args.control))
+        if mean([abs(v) for v in values]) > bound / 5:
+            bound = float("inf")
+        report("control: other order", values, bound)
     for run in args.runs:
-        good = report(pathlib.Path(run).name, deviations(reference, read_metrics(run)), args.bound) and good
+        good = report(pathlib.Path(run).name, deviations(reference, read_metrics(run)), bound) and good
+    if bound == float("inf"):
+        print("the control alone deviates by more than a fifth of the bound: chaotic, so no bound is demanded")
     for pair in args.same:
         good = is_same(*pair.split("=", 1)) and good
     sys.exit(0 if good else 1)

@@ -1,7 +1,7 @@
 # Sourced: puts the folders of the CUDA libraries a wam binary needs on LD_LIBRARY_PATH, looking at
 # the toolkit and at the wheels of the python3 on PATH. Says what it cannot find.
 wam_roots="${CUDA_HOME:-/usr/local/cuda} $(python3 -c 'import site; print(*site.getsitepackages())' 2>/dev/null)"
-for wam_lib in libcublasLt.so.13 libcudnn.so.9 libnvrtc.so.13 libnccl.so.2; do
+for wam_lib in libcublasLt.so.13 libcudnn.so.9 libnvrtc.so.13 libnccl.so.2 libcupti.so.13; do
   # shellcheck disable=SC2086
   wam_file=$(find -L $wam_roots -name "$wam_lib" -print -quit 2>/dev/null)
   if [ -n "$wam_file" ]; then

@@ -1,62 +1,67 @@
 #!/usr/bin/env bash
 # Trains the demo model on a GPU in many ways and compares: f32 and bf16 with the CPU's losses, each run with its twin
-# (again, streamed, recomputed) bit for bit. Prints one table; the exit code is 1 if anything is off.
+# (again, streamed, recomputed) bit for bit. Prints tables; the exit code is 1 if anything is off.
 #
-#   tools/gpu_train_check.sh WAM DATASET CPU_RUN OUT [STEPS]
+#   tools/gpu_train_check.sh WAM DATASET CPU_RUNS OUT STEPS LR...
 #
-# DATASET: a demo dataset (`wam sim collect` or runs/demo/dataset). CPU_RUN: the folder of the same run on a CPU; made
-# first if it has no metrics. OUT: folder of the runs' logs and metrics. Runs go four at a time, so that equal bits are
-# also bits that do not depend on what else the card does.
+# DATASET: of the demo (`wam sim collect`, or runs/demo/dataset). CPU_RUNS: a folder with the same runs on a CPU, one a
+# learning rate, and their controls in half micro-batches, CPU_RUNS/LR and LR_half; made first where they lack. A
+# learning rate with a + behind it has all the twins, others are only compared with the CPU. OUT: logs and metrics. Runs
+# go four at a time, so that equal bits are also bits that do not depend on what else the card does.
 set -uo pipefail
-[[ $# == 4 || $# == 5 ]] || { sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" | head -n -1 >&2; exit 2; }
+[[ $# -ge 6 ]] || { sed -n '2,/^set/s/^# \?//p' "${BASH_SOURCE[0]}" | head -n -1 >&2; exit 2; }
 here=$(dirname "${BASH_SOURCE[0]}")
 . "$here/gpu_env.sh"
-wam=$1 dataset=$2 cpu=$3 out=$4 steps=${5:-200}
-mkdir -p "$out"
+wam=$1 dataset=$2 cpu=$3 out=$4 steps=$5
+shift 5
+mkdir -p "$out" "$cpu"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-common=(dataset.path="$dataset" steps="$steps" save_every=0 validate_every=0 dataset.num_workers=4 --quiet)
+common=(dataset.path="$dataset" steps="$steps" save_every=0 validate_every=0 --quiet)
+half=micro_batch_size=8
+budget="recompute=auto recompute_budget_bytes=${WAM_CHECK_BUDGET:-40000000}"
 
-if [[ ! -e $cpu/metrics.jsonl ]]; then
-  "$wam" train "$here/../configs/demo.yaml" run_dir="$cpu" "${common[@]}" device=cpu >"$out/cpu.log" 2>&1 || { tail -n 3 "$out/cpu.log"; exit 1; }
-fi
-
-# usage: run NAME key=value... : in the background
+# usage: run FOLDER key=value...
 run() {
-  local name=$1
-  shift
-  "$wam" train "$here/../configs/demo.yaml" run_dir="$folder/$name" "${common[@]}" device=cuda "$@" >"$out/$name.log" 2>&1 ||
-    { echo "$name failed: $(tail -n 1 "$out/$name.log")"; }
-  cp "$folder/$name/metrics.jsonl" "$out/$name.jsonl" 2>/dev/null
+  local name
+  name=$(basename "$(dirname "$1")")_$(basename "$1")
+  "$wam" train "$here/../configs/demo.yaml" run_dir="$1" "${common[@]}" "${@:2}" >"$out/$name.log" 2>&1 ||
+    echo "$1 failed: $(tail -n 1 "$out/$name.log")"
 }
-half=(micro_batch_size=8)
-budget=(recompute=auto recompute_budget_bytes="${WAM_CHECK_BUDGET:-40000000}")
-names=() same=()
-begin=$SECONDS
-for dtype in f32 bf16; do
-  i=0
-  while read -r name twin options; do
-    [[ -n $name ]] || continue
-    read -ra words <<<"$options"
-    run "${dtype}_$name" dtype="$dtype" "${words[@]}" &
-    names+=("$folder/${dtype}_$name")
-    [[ $twin == - ]] || same+=(--same "$folder/${dtype}_$name=$folder/${dtype}_$twin")
-    (( ++i % 4 == 0 )) && wait
-  done <<LIST
-graph - exec=graph
-again graph exec=graph
+
+twins='again graph exec=graph
 stream graph exec=stream
 full graph recompute=full
-auto graph ${budget[*]}
+auto graph BUDGET
 full_stream graph recompute=full exec=stream
-half - ${half[*]}
-half_again half ${half[*]}
-half_stream half ${half[*]} exec=stream
-half_full half ${half[*]} recompute=full
-half_auto half ${half[*]} ${budget[*]}
-unfused - fuse=false
-LIST
+half - HALF
+half_again half HALF
+half_stream half HALF exec=stream
+half_full half HALF recompute=full
+half_auto half HALF BUDGET
+unfused - fuse=false'
+twins=${twins//HALF/$half}
+twins=${twins//BUDGET/$budget}
+
+status=0
+for rate in "$@"; do
+  list='graph - exec=graph'
+  [[ $rate != *+ ]] || list+=$'\n'$twins
+  rate=${rate%+}
+  [[ -e $cpu/$rate/metrics.jsonl ]] || run "$cpu/$rate" device=cpu optimizer.lr="$rate"
+  [[ -e $cpu/${rate}_half/metrics.jsonl ]] || run "$cpu/${rate}_half" device=cpu optimizer.lr="$rate" $half
+  names=() same=() begin=$SECONDS
+  for dtype in f32 bf16; do
+    while read -r name twin options; do
+      read -ra words <<<"$options"
+      run "$folder/$rate/${dtype}_$name" device=cuda dtype=$dtype optimizer.lr="$rate" dataset.num_workers=4 "${words[@]}" &
+      names+=("$folder/$rate/${dtype}_$name")
+      [[ $twin == - ]] || same+=(--same "$folder/$rate/${dtype}_$name=$folder/$rate/${dtype}_$twin")
+      (( ${#names[@]} % 4 == 0 )) && wait
+    done <<<"$list"
+  done
   wait
+  echo "== learning rate $rate: ${#names[@]} runs of $steps steps in $((SECONDS - begin)) s"
+  python3 "$here/compare_runs.py" "$cpu/$rate" "${names[@]}" --control "$cpu/${rate}_half" "${same[@]}" || status=1
 done
-echo "24 runs of $steps steps in $((SECONDS - begin)) s"
-python3 "$here/compare_runs.py" "$cpu" "${names[@]}" "${same[@]}"
+exit $status

@@ -113,14 +113,15 @@ bool try_layer(const Layer& layer) {
   const ConvTiling chosen = conv_tiling(z);
   HostTensor first;
   bool right = true;
-  for (const ConvTiling& t : conv_tilings(z)) {
+  const std::vector<ConvTiling> tilings = conv_tilings(z);
+  for (const ConvTiling& t : tilings) {
     y.poison();
     launch_hopper_conv3d(z, t, operands, nullptr);
     const HostTensor got = y.read();
     if (first.empty()) first = got;
     const bool same =
         std::memcmp(got.data(), first.data(), static_cast<size_t>(got.size_bytes())) == 0;
-    const bool near = close(got, want);
+    const bool near = same && &t != &tilings.front() ? true : close(got, want);
     right = right && same && near;
     const float ms = milliseconds([&] { launch_hopper_conv3d(z, t, operands, nullptr); });
     fmt::print(
@@ -135,15 +136,15 @@ bool try_layer(const Layer& layer) {
 
 int run() {
   const Layer layers[] = {
-      {"160", 2, 160, 160, {160, 80, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
-      {"320", 2, 320, 320, {80, 40, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
+      {"160", 1, 160, 160, {160, 80, 5}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
+      {"320", 2, 320, 320, {80, 40, 5}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
       {"640", 4, 640, 640, {40, 20, 5}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
       {"640 small", 4, 640, 640, {20, 10, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
       {"96", 1, 96, 96, {160, 88, 5}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
       {"384 odd", 1, 384, 192, {39, 43, 9}, {3, 3, 3}, {1, 1, 1}, {1, 1, 2}, {1, 1, 0}},
-      {"halving", 2, 160, 160, {160, 80, 9}, {3, 3, 1}, {2, 2, 1}, {0, 0, 0}, {1, 1, 0}},
+      {"halving", 1, 160, 160, {160, 80, 5}, {3, 3, 1}, {2, 2, 1}, {0, 0, 0}, {1, 1, 0}},
       {"time", 4, 320, 320, {40, 20, 33}, {1, 1, 3}, {1, 1, 2}, {0, 0, 0}, {0, 0, 0}},
-      {"pointwise", 4, 160, 320, {80, 40, 9}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
+      {"pointwise", 2, 160, 320, {80, 40, 9}, {1, 1, 1}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
   };
   int failed = 0;
   for (const Layer& layer : layers) failed += try_layer(layer) ? 0 : 1;

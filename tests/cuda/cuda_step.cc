@@ -13,7 +13,7 @@
 
 #include "wam/autodiff/gradients.h"
 #include "wam/base/error.h"
-#include "wam/base/philox.h"
+#include "wam/base/random_stream.h"
 #include "wam/exec/cuda.h"
 #include "wam/kernels/cuda/elementwise.h"
 #include "wam/kernels/cuda/gemm.h"
@@ -193,7 +193,7 @@ void fill_region(Memory& memory, const std::string& region, int64_t bytes, float
   cudaDeviceSynchronize();
 }
 
-void time_step(Device& gpu, int64_t layers, int64_t batch) {
+void time_step(Device& gpu, int64_t layers, int64_t batch, bool tune) {
   DitConfig config = dit_5b();
   config.layers = layers;
   config.actions_per_block = 16;
@@ -206,7 +206,7 @@ void time_step(Device& gpu, int64_t layers, int64_t batch) {
     if (region.name.find(":grad") == std::string::npos)
       fill_region(*memory, region.name, region.bytes, 0.03f);
   }
-  const auto executor = gpu.load(built.program, memory, {});
+  const auto executor = gpu.load(built.program, memory, {.tune = tune});
   for (const NamedOperand& entry : built.program.inputs) {
     const HostTensor value = random_f32(entry.name, entry.operand.type.shape, 0.5);
     executor->write(entry.name, value.to(entry.operand.type.dtype));
@@ -258,19 +258,43 @@ void time_step(Device& gpu, int64_t layers, int64_t batch) {
   fmt::print("  kernels {:.2f} ms\n", all * 1e-3);
 }
 
+// What is drawn on the device has the host's bits: uniform numbers in f32 and split in halves.
+bool compare_draws(Device& cpu, Device& gpu) {
+  constexpr int64_t kCount = 1'000'001;
+  const RandomStream stream(3, RandomUse::kWeightInit, 0, 0x123456789abcdefu);
+  MemoryPlan plan;
+  plan.regions = {{"f32", 4 * kCount}, {"bf16", 2 * kCount}, {"high", 2 * kCount}, {"low", 2 * kCount}};
+  std::map<std::string, std::vector<std::byte>> bits[2];
+  for (int i = 0; i < 2; ++i) {
+    const std::shared_ptr<Memory> memory = (i == 0 ? cpu : gpu).allocate(plan);
+    memory->draw_uniform({.region = "f32"}, kCount, stream, -0.03, 0.03);
+    memory->draw_uniform({.region = "bf16", .dtype = DType::kBF16}, kCount, stream, -0.03, 0.03);
+    memory->draw_uniform({.region = "high", .dtype = DType::kBF16, .low_region = "low"}, kCount, stream, -0.03,
+                         0.03);
+    for (const auto& [region, bytes] : plan.regions) {
+      bits[i][region].resize(static_cast<size_t>(bytes));
+      memory->read_region(region, 0, bits[i][region].data(), bytes);
+    }
+  }
+  const bool right = bits[0] == bits[1];
+  fmt::print("weights drawn on the device: {}\n", right ? "the host's bits" : "OTHER BITS");
+  return right;
+}
+
 int run(int argc, char** argv) {
   const bool tuned = argc == 5 && std::string(argv[4]) == "tuned";
-  const auto cpu = make_cpu_device(), gpu = make_cuda_device({.tune = tuned});
+  const auto cpu = make_cpu_device(), gpu = make_cuda_device();
   fmt::print("{}\n", gpu->name());
   if (argc >= 4 && std::string(argv[1]) == "time") {
-    time_step(*gpu, std::stoll(argv[2]), std::stoll(argv[3]));
+    time_step(*gpu, std::stoll(argv[2]), std::stoll(argv[3]), tuned);
     return 0;
   }
   const bool f32 = compare(*cpu, *gpu, DType::kF32, 1e-4);
   // Activations round to 2^-8; the smallest gradients are sums that cancel, behind a ReLU whose
   // side a rounding may change.
   const bool bf16 = compare(*cpu, *gpu, DType::kBF16, 1e-1);
-  return f32 && bf16 ? 0 : 1;
+  const bool draws = compare_draws(*cpu, *gpu);
+  return f32 && bf16 && draws ? 0 : 1;
 }
 
 }  // namespace

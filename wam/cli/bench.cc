@@ -1,6 +1,9 @@
 // wam bench step: time of a training step by op kind, its memory, and the share outside kernels.
+// wam bench kernels: each kernel of a step beside its floor. wam bench ablate: the best setting,
+// and one thing at a time set otherwise.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <numeric>
 
 #include "wam/base/error.h"
 #include "wam/base/strings.h"
@@ -10,6 +13,8 @@
 #include "wam/dist/mpi.h"
 #include "wam/dist/world.h"
 #include "wam/train/bench.h"
+#include "wam/train/bench_ablate.h"
+#include "wam/train/bench_kernels.h"
 #include "wam/train/device.h"
 
 namespace wam::cli {
@@ -23,7 +28,12 @@ struct BenchArgs {
                       gradient_dtype;  // empty: the model's default
   std::string sharding, capture = "inside";
   int64_t shard_size = 0, micro_batch = 0, accumulate = 0, layers = 0, prompt_tokens = -1, steps = 0;
+  std::string frozen;             // of `step`: cached, online, or nothing
+  std::string only_op;            // of `kernels`
+  std::vector<std::string> only;  // of `ablate`
+  int64_t tuned_rounds = 0;
   bool no_fusion = false, no_optimizer = false, no_profile = false, plan = false, json = false;
+  bool trace = false, tune = false;
 };
 
 [[noreturn]] void refuse(const std::string& option, const std::string& got,
@@ -41,10 +51,24 @@ DType parse_compute_type(const std::string& option, const std::string& text) {
   refuse(option, text, "bf16 or f32");
 }
 
+// Pictures of the robot each published model was trained on.
+std::shared_ptr<train::TrainConfig> published_run(const std::string& model) {
+  auto run = std::make_shared<train::TrainConfig>();
+  const bool large = model == "14b";
+  run->device = "cuda";
+  run->dtype = DType::kBF16;
+  run->dataset.embodiment = data::embodiment_preset(large ? "oxe_droid" : "libero_sim");
+  run->picture_height = large ? 352 : 160;
+  run->picture_width = large ? 640 : 320;
+  run->vae.kind = large ? "wan21" : "wan22";
+  return run;
+}
+
 // The published model on one GPU, in bf16; a clip of four blocks, as it is trained.
 train::StepBenchOptions published(const std::string& model) {
   train::StepBenchOptions o{.device = "cuda", .steps = 5};
   o.step.dtype = DType::kBF16;
+  o.run = published_run(model);
   if (model == "5b") {
     o.step.model = dit_5b();
     o.step.model.actions_per_block = 16;
@@ -81,6 +105,18 @@ int64_t text_rows(int64_t prompt_tokens, int64_t text_len) {
   return std::min(prompt_tokens + 1, text_len);
 }
 
+// Clips are encoded eight at a time, or as many as the micro-batch has.
+void set_frozen(const BenchArgs& args, train::StepBenchOptions& o) {
+  if (args.frozen.empty()) return;
+  if (args.frozen != "cached" && args.frozen != "online")
+    refuse("--frozen", args.frozen, "cached or online");
+  o.frozen = args.frozen == "cached" ? train::FrozenWork::kCached : train::FrozenWork::kOnline;
+  auto run = std::make_shared<train::TrainConfig>(*o.run);
+  constexpr int64_t kClips = 8;
+  if (!args.model.empty()) run->vae.sub_batch = std::gcd(o.step.shape.batch, kClips);
+  o.run = run;
+}
+
 train::StepBenchOptions options_of(const BenchArgs& args) {
   train::StepBenchOptions o =
       args.model.empty() ? train::bench_options(train::load_config(args.config, args.overrides))
@@ -108,12 +144,16 @@ train::StepBenchOptions options_of(const BenchArgs& args) {
   }
   if (!args.sharding.empty()) step.sharding.strategy = parse_strategy(args.sharding);
   o.communicate = step.sharding.keep_lone = !args.sharding.empty();
-  if (args.capture != "inside" && args.capture != "cut") refuse("--capture", args.capture, "inside or cut");
+  if (args.capture != "inside" && args.capture != "cut")
+    refuse("--capture", args.capture, "inside or cut");
   o.cut_at_collectives = args.capture == "cut";
   if (args.no_fusion) step.fuse = false;
+  set_frozen(args, o);
   if (args.steps > 0) o.steps = args.steps;
   o.with_optimizer = !args.no_optimizer;
   o.profile = !args.no_profile;
+  o.trace = args.trace;
+  o.tune = args.tune;
   return o;
 }
 
@@ -149,7 +189,29 @@ void run_bench(const BenchArgs& args) {
   fmt::print("{}", args.json ? train::to_json(bench) : train::describe(bench));
 }
 
-void add_options(CLI::App& step, BenchArgs& a) {
+void run_kernels(const BenchArgs& args) {
+  const train::KernelBench bench = train::bench_kernels(options_of(args), args.only_op);
+  fmt::print("{}", args.json ? train::to_json(bench) : train::describe(bench));
+}
+
+// On standard error: standard output is the table or JSON.
+void show_progress(const train::Ablation& a) {
+  fmt::print(stderr, "{}: {}\n", a.name,
+             a.ran ? fmt::format("{:.2f} ms", 1e3 * a.bench.seconds) : std::string("does not fit"));
+}
+
+void run_ablate(const BenchArgs& args) {
+  const train::StepBenchOptions best = options_of(args);
+  if (args.tuned_rounds > 0) {
+    fmt::print("{}", train::describe(train::bench_tuned(best, args.tuned_rounds)));
+    return;
+  }
+  const auto ablations = train::bench_ablate({.best = best, .only = args.only}, show_progress);
+  fmt::print("{}", args.json ? train::to_json(ablations) : train::describe(ablations));
+}
+
+// What describes the step; all benches have it.
+void add_step_options(CLI::App& step, BenchArgs& a) {
   step.add_option("--config", a.config, "YAML file of a run")->capture_default_str();
   step.add_option("--model", a.model,
                   "5b or 14b: the published model, bf16 on the GPU, in place of a config");
@@ -172,14 +234,25 @@ void add_options(CLI::App& step, BenchArgs& a) {
                   "collectives cost");
   step.add_option("--shard-size", a.shard_size, "ranks that divide states; 0: all")
       ->check(check_not_negative);
-  step.add_option("--capture", a.capture, "inside: collectives in the graph, or cut: between graphs")
+  step.add_option("--capture", a.capture,
+                  "inside: collectives in the graph, or cut: between graphs")
       ->capture_default_str();
   step.add_option("--device", a.device, "cpu, cuda or cuda:N");
   step.add_option("--steps", a.steps, "steps to time")->check(check_positive);
-  step.add_flag("--no-profile", a.no_profile, "do not time each kernel");
-  step.add_flag("--plan", a.plan, "only what is known without a device, for an H200's memory");
   step.add_flag("--json", a.json, "for scripts");
   step.add_option("overrides", a.overrides, "key=value");
+}
+
+void add_own_options(CLI::App& step, BenchArgs& a) {
+  step.add_flag("--no-profile", a.no_profile, "do not time each kernel");
+  step.add_option("--frozen", a.frozen,
+                  "cached: inputs come from the host for each micro-batch, as a trainer's; online: "
+                  "and pictures "
+                  "are encoded");
+  step.add_flag("--trace", a.trace,
+                "record one captured step with CUPTI: the share without a kernel");
+  step.add_flag("--tune", a.tune, "time the products' algorithms first");
+  step.add_flag("--plan", a.plan, "only what is known without a device, for an H200's memory");
 }
 
 }  // namespace
@@ -189,8 +262,24 @@ void add_bench(CLI::App& app, int&) {
   bench->require_subcommand(1);
   auto args = std::make_shared<BenchArgs>();
   CLI::App* step = bench->add_subcommand("step", "A training step on random inputs");
-  add_options(*step, *args);
+  add_step_options(*step, *args);
+  add_own_options(*step, *args);
   step->callback([args] { run_bench(*args); });
+  CLI::App* kernels =
+      bench->add_subcommand("kernels", "Each kernel of a training step beside its floor");
+  add_step_options(*kernels, *args);
+  kernels->add_option("--op", args->only_op, "only ops whose name contains this");
+  kernels->callback([args] { run_kernels(*args); });
+  CLI::App* ablate =
+      bench->add_subcommand("ablate", "A training step, and one thing at a time set otherwise");
+  add_step_options(*ablate, *args);
+  ablate->add_option("--only", args->only, "ablations by name")->delimiter(';');
+  ablate
+      ->add_option(
+          "--tuned", args->tuned_rounds,
+          "instead: the products' first algorithms and tuned ones in turns, so many rounds")
+      ->check(check_positive);
+  ablate->callback([args] { run_ablate(*args); });
   add_bench_loader(*bench);
 }
 

@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "wam/base/check.h"
-#include "wam/base/philox.h"
+#include "wam/base/random_stream.h"
+#include "wam/tensor/split_float.h"
 
 namespace wam {
 namespace {
@@ -72,6 +73,35 @@ void CpuMemory::fill_uniform(const std::string& region, int64_t offset, int64_t 
         reinterpret_cast<float*>(out)[e] = value;
       } else {
         reinterpret_cast<uint16_t*>(out)[e] = float_to_bf16(value);
+      }
+    }
+  }
+}
+
+void CpuMemory::draw_uniform(const DrawTarget& to, int64_t count, const RandomStream& stream,
+                             double low, double high) {
+  WAM_CHECK(to.dtype == DType::kF32 || to.dtype == DType::kBF16) << name(to.dtype);
+  const int64_t bytes = size_bytes(to.dtype);
+  std::byte* out = checked(to.region, to.offset * bytes, count * bytes);
+  int16_t* rest = nullptr;
+  if (!to.low_region.empty()) {
+    WAM_CHECK(to.dtype == DType::kBF16) << name(to.dtype);
+    rest = reinterpret_cast<int16_t*>(checked(to.low_region, to.offset * 2, count * 2));
+  }
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < (count + 1) / 2; ++block) {
+    const PhiloxBlock words = stream.block(static_cast<uint64_t>(block));
+    for (int64_t e = 2 * block; e < std::min(count, 2 * block + 2); ++e) {
+      const double u = RandomStream::uniform(words, static_cast<int>(e % 2));
+      const auto value = static_cast<float>(low + (high - low) * u);
+      if (to.dtype == DType::kF32) {
+        reinterpret_cast<float*>(out)[e] = value;
+      } else if (rest == nullptr) {
+        reinterpret_cast<uint16_t*>(out)[e] = float_to_bf16(value);
+      } else {
+        const SplitFloat halves = split_float(value);
+        reinterpret_cast<uint16_t*>(out)[e] = halves.high;
+        rest[e] = halves.low;
       }
     }
   }

@@ -13,15 +13,13 @@ namespace wam {
 struct CudaOptions {
   int device = 0;
   // A table made by cuda_algorithms(): the products' algorithms of an earlier run, so that the bits
-  // stay the same. Empty: cuBLASLt's first choice each.
+  // stay the same. Empty: cuBLASLt's first choice each, or what tuning chooses.
   std::string algorithms = {};
-  // Time the candidates of products that the table lacks when a program is loaded.
-  bool tune = false;
 };
 
 std::unique_ptr<Device> make_cuda_device(const CudaOptions& options = {});
 const Target& cuda_target();
-// The algorithms in use, as text; empty where the build has no CUDA.
+// The algorithms in use by any program of this process, as text; empty where the build has no CUDA.
 std::string cuda_algorithms();
 
 }  // namespace wam

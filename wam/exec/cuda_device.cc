@@ -111,7 +111,7 @@ class CudaDevice final : public Device {
                                  const ExecOptions& options) override {
     auto device_memory = std::dynamic_pointer_cast<CudaMemory>(memory);
     WAM_CHECK(device_memory != nullptr) << "memory of another device";
-    return make_cuda_executor(program, std::move(device_memory), options, options_.tune);
+    return make_cuda_executor(program, std::move(device_memory), options);
   }
 
  private:

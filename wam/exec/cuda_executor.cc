@@ -128,13 +128,13 @@ class Fetches {
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(const Program& program, std::shared_ptr<CudaMemory> memory,
-               const ExecOptions& options, bool tune)
+               const ExecOptions& options)
       : program_(program), memory_(std::move(memory)), options_(options) {
     WAM_CHECK(program_.arena.peak <= memory_->plan().arena_bytes) << program_.name;
     upload_constants();
     for (const Step& step : program_.steps) steps_.push_back(bind(step));
     if (options_.groups != nullptr && !options_.profile) lane_ = std::make_unique<CollectiveLane>(program_);
-    if (tune) tune_products();
+    if (options_.tune) tune_products();
     if (!options_.profile) return;
     profile_.resize(steps_.size());
     events_.resize(steps_.size() + 1);
@@ -442,8 +442,8 @@ class CudaExecutor final : public Executor {
 
 std::unique_ptr<Executor> make_cuda_executor(const Program& program,
                                              std::shared_ptr<CudaMemory> memory,
-                                             const ExecOptions& options, bool tune) {
-  return std::make_unique<CudaExecutor>(program, std::move(memory), options, tune);
+                                             const ExecOptions& options) {
+  return std::make_unique<CudaExecutor>(program, std::move(memory), options);
 }
 
 }  // namespace wam

@@ -10,9 +10,8 @@
 
 namespace wam {
 
-// `tune`: time the products' candidates in the arena first.
 std::unique_ptr<Executor> make_cuda_executor(const Program& program,
                                              std::shared_ptr<CudaMemory> memory,
-                                             const ExecOptions& options, bool tune);
+                                             const ExecOptions& options);
 
 }  // namespace wam

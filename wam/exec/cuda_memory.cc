@@ -4,6 +4,7 @@
 
 #include "wam/base/check.h"
 #include "wam/base/error.h"
+#include "wam/base/random_stream.h"
 #include "wam/kernels/cuda/fill.h"
 #include "wam/kernels/cuda/support.h"
 
@@ -75,6 +76,26 @@ void CudaMemory::fill_uniform(const std::string& region, int64_t offset, int64_t
   std::byte* out = checked(region, offset, count * size_bytes(dtype));
   cuda::launch_fill_uniform({out, count, dtype, low, high, seed}, stream_);
   cuda::check(cudaStreamSynchronize(stream_), "filling a region");
+}
+
+void CudaMemory::draw_uniform(const DrawTarget& to, int64_t count, const RandomStream& stream,
+                              double low, double high) {
+  const int64_t bytes = size_bytes(to.dtype);
+  cuda::DrawArgs args{.out = checked(to.region, to.offset * bytes, count * bytes),
+                      .count = count,
+                      .dtype = to.dtype,
+                      .key0 = stream.key0,
+                      .key1 = stream.key1,
+                      .step = stream.step,
+                      .index = stream.index,
+                      .low = low,
+                      .high = high};
+  if (!to.low_region.empty()) {
+    WAM_CHECK(to.dtype == DType::kBF16) << name(to.dtype);
+    args.rest = checked(to.low_region, to.offset * 2, count * 2);
+  }
+  cuda::launch_draw_uniform(args, stream_);
+  cuda::check(cudaStreamSynchronize(stream_), "drawing a region");
 }
 
 void* CudaMemory::region_address(const std::string& region) { return checked(region, 0, 0); }

@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "wam/autodiff/gradients.h"
-#include "wam/base/philox.h"
+#include "wam/base/random_stream.h"
+#include "wam/exec/cuda_trace.h"
 #include "wam/exec/executor.h"
 #include "wam/graph/text.h"
 #include "wam/graph/verify.h"
@@ -12,6 +13,7 @@
 #include "wam/ops/op_list.h"
 #include "wam/ops/scale.h"
 #include "wam/ops/sum_rows.h"
+#include "wam/tensor/split_float.h"
 
 namespace wam {
 namespace {
@@ -109,6 +111,46 @@ TEST(Exec, StateUpdatesAreDoneInPlaceOrByACopy) {
   const Program program = lower(graph, cpu_target());
   EXPECT_EQ(program.steps.size(), 3u);
   EXPECT_EQ(program.steps.back().op, "copy");
+}
+
+// Values of the stream as a Random gives them one by one.
+std::vector<float> drawn_one_by_one(size_t count, double low, double high) {
+  Random random(9, RandomUse::kWeightInit, 0, 77);
+  std::vector<float> values;
+  for (size_t i = 0; i < count; ++i) {
+    values.push_back(static_cast<float>(low + (high - low) * random.uniform()));
+  }
+  return values;
+}
+
+TEST(Memory, DrawsTheStreamOfARandom) {
+  constexpr int64_t kCount = 1001;  // odd: the last block is half used
+  const RandomStream stream(9, RandomUse::kWeightInit, 0, 77);
+  MemoryPlan plan;
+  plan.regions = {{"w", 4 * kCount + 64}, {"low", 2 * kCount + 64}};
+  const std::shared_ptr<Memory> memory = make_cpu_device()->allocate(plan);
+  const std::vector<float> want = drawn_one_by_one(kCount, -0.25, 0.25);
+  std::vector<float> got(kCount);
+  memory->draw_uniform({.region = "w", .offset = 8}, kCount, stream, -0.25, 0.25);
+  memory->read_region("w", 32, got.data(), 4 * kCount);
+  EXPECT_EQ(got, want);
+  std::vector<uint16_t> high(kCount);
+  std::vector<int16_t> low(kCount);
+  memory->draw_uniform({.region = "w", .offset = 8, .dtype = DType::kBF16}, kCount, stream, -0.25, 0.25);
+  memory->read_region("w", 16, high.data(), 2 * kCount);
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(high[i], float_to_bf16(want[i])) << i;
+  memory->draw_uniform({.region = "w", .offset = 8, .dtype = DType::kBF16, .low_region = "low"}, kCount, stream,
+                       -0.25, 0.25);
+  memory->read_region("w", 16, high.data(), 2 * kCount);
+  memory->read_region("low", 16, low.data(), 2 * kCount);
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(join_float(high[i], low[i]), want[i]) << i;
+}
+
+TEST(DeviceTrace, BusyIsTheUnionOfWhatRan) {
+  EXPECT_EQ(busy_seconds({}), 0);
+  EXPECT_DOUBLE_EQ(busy_seconds({{"a", 0, 1}, {"b", 3, 4}}), 2);
+  // Overlapping, one inside another, and out of order.
+  EXPECT_DOUBLE_EQ(busy_seconds({{"c", 2, 5}, {"a", 0, 3}, {"b", 1, 2}, {"d", 7, 8}}), 6);
 }
 
 }  // namespace

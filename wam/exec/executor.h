@@ -11,11 +11,23 @@
 #include "wam/plan/memory_plan.h"
 #include "wam/plan/program.h"
 
+namespace wam {
+struct RandomStream;  // base/random_stream.h
+}
 namespace wam::dist {
 struct Groups;  // dist/groups.h
 }
 
 namespace wam {
+
+// Where draw_uniform() writes: f32, or rounded to bf16, or, with a region for the rest, split in
+// halves (tensor/split_float.h): the upper one here, the lower one, i16, there. Offsets in elements.
+struct DrawTarget {
+  std::string region;
+  int64_t offset = 0;
+  DType dtype = DType::kF32;  // or bf16
+  std::string low_region = {};
+};
 
 // The regions and the arena of a MemoryPlan, allocated once. Regions start zeroed.
 class Memory {
@@ -32,6 +44,10 @@ class Memory {
   // philox({e / 4, 0, 0}, seed) over 2^24. The same numbers on every device.
   virtual void fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype,
                             float low, float high, uint64_t seed) = 0;
+  // Writes `count` elements at `to`, made on the device: element e is float(low + (high - low) u) in
+  // f64, u the e-th uniform() of `stream`. The same numbers on every device.
+  virtual void draw_uniform(const DrawTarget& to, int64_t count, const RandomStream& stream,
+                            double low, double high) = 0;
   // Device address of a region: for executors of the same device.
   virtual void* region_address(const std::string& region) = 0;
   virtual void* arena_address() = 0;
@@ -48,6 +64,9 @@ struct ExecOptions {
   // GPU, kGraph: captured are only the steps between collectives. So it is in any case where the
   // communicator cannot be captured. The same bits.
   bool cut_at_collectives = false;
+  // GPU: time the algorithms of products that the table of choices (exec/cuda.h) lacks, in the arena,
+  // whose contents are lost.
+  bool tune = false;
 };
 
 struct StepTime {

@@ -30,6 +30,9 @@ class LayoutMaker {
     add_noisy(0, 1);
     for (int64_t i = 0; i < z_.k; ++i) add_block(i);
     WAM_CHECK(static_cast<int64_t>(layout_.public_row.size()) == layout_.length);
+    if (timesteps_ == TimestepLayout::kPerToken) {
+      std::iota(layout_.timestep_row.begin(), layout_.timestep_row.end(), 0);
+    }
     collect_places();
     add_clean_rects();
     add_noisy_rects();
@@ -136,12 +139,17 @@ int64_t num_timestep_rows(const DitConfig& config, TimestepLayout timesteps) {
     case TimestepLayout::kPerBlock: return 2 + config.num_blocks;
     case TimestepLayout::kPerAction: return 2 + config.num_blocks + config.num_actions();
     case TimestepLayout::kPerFrame: return 1 + config.num_frames() + config.num_actions();
+    case TimestepLayout::kPerToken: return config.sequence_length();
   }
   return 0;
 }
 
-int64_t frame_row(const DitConfig&, TimestepLayout timesteps, int64_t frame) {
+int64_t frame_row(const DitConfig& config, TimestepLayout timesteps, int64_t frame) {
   if (timesteps == TimestepLayout::kPerFrame) return 1 + frame;
+  if (timesteps == TimestepLayout::kPerToken) {
+    const Letters z(config);
+    return frame == 0 ? z.n : z.block_begin((frame - 1) / 2) + (frame - 1) % 2 * z.s;
+  }
   return frame == 0 ? 1 : 2 + (frame - 1) / 2;
 }
 
@@ -150,6 +158,10 @@ int64_t action_row(const DitConfig& config, TimestepLayout timesteps, int64_t ac
     case TimestepLayout::kPerBlock: return 2 + action / config.actions_per_block;
     case TimestepLayout::kPerAction: return 2 + config.num_blocks + action;
     case TimestepLayout::kPerFrame: return 1 + config.num_frames() + action;
+    case TimestepLayout::kPerToken: {
+      const Letters z(config);
+      return z.block_begin(action / z.a) + 2 * z.s + action % z.a;
+    }
   }
   return 0;
 }

@@ -19,6 +19,7 @@ enum class TimestepLayout : uint8_t {
   kPerBlock,   // rows: clean, frame 0, block 0.. K-1: 2 + K (the objective's default)
   kPerAction,  // and one for each action: 2 + K + K A (decoupled noise)
   kPerFrame,   // clean, each frame, each action: 1 + F + K A (anything)
+  kPerToken,   // one for each token, L: no sharing at all, to show what sharing saves
 };
 
 struct DitLayout {
@@ -39,7 +40,8 @@ DitLayout make_layout(const DitConfig& config, TimestepLayout timesteps, bool cl
 
 // T, rows of the modulation table.
 int64_t num_timestep_rows(const DitConfig& config, TimestepLayout timesteps);
-// Row of the table that holds the timestep of video frame f / of action i.
+// Row of the table that holds the timestep of video frame f / of action i: of any of its tokens'
+// with kPerToken.
 int64_t frame_row(const DitConfig& config, TimestepLayout timesteps, int64_t frame);
 int64_t action_row(const DitConfig& config, TimestepLayout timesteps, int64_t action);
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "wam/base/hash.h"
+#include "wam/models/params.h"
+
 namespace wam {
 namespace {
 
@@ -50,6 +53,36 @@ TEST(DitLayout, WithoutCleanContextNoNoisyTokenSeesACleanFrame) {
   const DitLayout without = make_layout(c, TimestepLayout::kPerBlock, false);
   EXPECT_FALSE(attends_below(without, noisy, noisy));
   EXPECT_EQ(without.public_row, make_layout(c, TimestepLayout::kPerBlock).public_row);
+}
+
+TEST(DitLayout, GivesEveryTokenARowWhereNothingIsShared) {
+  const DitConfig config = dit_5b();
+  const DitLayout layout = make_layout(config, TimestepLayout::kPerToken);
+  EXPECT_EQ(layout.num_rows, layout.length);
+  for (size_t l = 0; l < layout.timestep_row.size(); ++l) EXPECT_EQ(layout.timestep_row[l], static_cast<int32_t>(l));
+  // A frame's row is its first token's, an action's its own.
+  for (int64_t f = 0; f < config.num_frames(); ++f) {
+    EXPECT_EQ(frame_row(config, TimestepLayout::kPerToken, f),
+              layout.noisy_tokens[static_cast<size_t>(f * config.tokens_per_frame())]);
+  }
+  for (int64_t i = 0; i < config.num_actions(); ++i) {
+    EXPECT_EQ(action_row(config, TimestepLayout::kPerToken, i), layout.action_tokens[static_cast<size_t>(i)]);
+  }
+}
+
+TEST(Params, InitialValuesAreThoseOfOneRandomAfterAnother) {
+  for (const InitKind kind : {InitKind::kXavierUniform, InitKind::kUniformFanIn, InitKind::kNormal}) {
+    const ParamPart part{.name = "blocks.0.w", .shape = Shape{7, 33}, .init = {.kind = kind, .scale = 0.5}};
+    std::vector<float> values(231);
+    initialise(part, 5, values);
+    Random random(5, RandomUse::kWeightInit, 0, hash64(part.name));
+    const double bound = uniform_bound(part);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double want =
+          kind == InitKind::kNormal ? 0.5 * random.normal() : -bound + (bound - -bound) * random.uniform();
+      ASSERT_EQ(values[i], static_cast<float>(want)) << i;
+    }
+  }
 }
 
 }  // namespace

@@ -126,18 +126,43 @@ double uniform_bound(const ParamPart& part) {
   return 0;
 }
 
+bool is_uniform(const ParamPart& part) {
+  return part.init.kind == InitKind::kXavierUniform || part.init.kind == InitKind::kUniformFanIn;
+}
+
+RandomStream init_stream(const ParamPart& part, uint64_t seed) {
+  return {seed, RandomUse::kWeightInit, 0, hash64(part.name)};
+}
+
+namespace {
+
+// Standard normals number 2 * block and 2 * block + 1, as Random::normal() gives them.
+std::array<double, 2> normal_pair(const PhiloxBlock& words) {
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - RandomStream::uniform(words, 0)));
+  const double angle = 2.0 * std::numbers::pi * RandomStream::uniform(words, 1);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace
+
 void initialise(const ParamPart& part, uint64_t seed, std::span<float> values) {
-  Random random(seed, RandomUse::kWeightInit, 0, hash64(part.name));
+  if (part.init.kind == InitKind::kZeros || part.init.kind == InitKind::kOnes) {
+    std::ranges::fill(values, part.init.kind == InitKind::kOnes ? 1.0f : 0.0f);
+    return;
+  }
+  const RandomStream stream = init_stream(part, seed);
   const double high = uniform_bound(part), low = -high;
-  for (float& value : values) {
-    switch (part.init.kind) {
-      case InitKind::kZeros: value = 0; break;
-      case InitKind::kOnes: value = 1; break;
-      case InitKind::kNormal: value = static_cast<float>(part.init.scale * random.normal()); break;
-      case InitKind::kXavierUniform:
-      case InitKind::kUniformFanIn:
-        value = static_cast<float>(low + (high - low) * random.uniform());
-        break;
+  const bool uniform = is_uniform(part);
+  const auto count = static_cast<int64_t>(values.size());
+#pragma omp parallel for schedule(static)
+  for (int64_t block = 0; block < (count + 1) / 2; ++block) {
+    const PhiloxBlock words = stream.block(static_cast<uint64_t>(block));
+    const std::array<double, 2> normals = uniform ? std::array<double, 2>{} : normal_pair(words);
+    for (int64_t e = 2 * block; e < std::min(count, 2 * block + 2); ++e) {
+      const auto half = static_cast<size_t>(e % 2);
+      const double value = uniform ? low + (high - low) * RandomStream::uniform(words, static_cast<int>(half))
+                                   : part.init.scale * normals[half];
+      values[static_cast<size_t>(e)] = static_cast<float>(value);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wam/base/random_stream.h"
 #include "wam/graph/builder.h"
 
 namespace wam {
@@ -108,7 +109,11 @@ std::string low_region(const std::string& region);  // "<region>:low", what bf16
 // the constants.
 double uniform_bound(const ParamPart& part);
 
-// Initial values of one part as float32, a pure function of (seed, name).
+// True if the part's values are uniform over [-uniform_bound(), uniform_bound()), two to a block of
+// init_stream(): what Memory::draw_uniform() makes.
+bool is_uniform(const ParamPart& part);
+RandomStream init_stream(const ParamPart& part, uint64_t seed);
+// Initial values of one part as float32, a pure function of (seed, name). Uses all threads.
 void initialise(const ParamPart& part, uint64_t seed, std::span<float> values);
 
 }  // namespace wam

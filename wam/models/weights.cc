@@ -1,7 +1,6 @@
 #include "wam/models/weights.h"
 
 #include <algorithm>
-#include <exception>
 #include <set>
 
 #include "wam/base/error.h"
@@ -125,25 +124,16 @@ LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const
   return Loader(set, archive, options).run(write);
 }
 
-void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write) {
-  std::vector<std::pair<const Param*, const ParamPart*>> parts;
+void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write,
+                        const PartDrawer& draw) {
   for (const Param& param : set.params()) {
-    for (const ParamPart& part : param.parts) parts.emplace_back(&param, &part);
-  }
-  std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 1)
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const auto [param, part] = parts[i];
-    HostTensor value(DType::kF32, part->shape);
-    initialise(*part, seed, value.as<float>());
-#pragma omp critical(wam_initialise_weights)
-    try {
-      if (!failure) write(*param, *part, value);
-    } catch (...) {
-      failure = std::current_exception();
+    for (const ParamPart& part : param.parts) {
+      if (draw && draw(param, part)) continue;
+      HostTensor value(DType::kF32, part.shape);
+      initialise(part, seed, value.as<float>());
+      write(param, part, value);
     }
   }
-  if (failure) std::rethrow_exception(failure);
 }
 
 std::vector<std::string> base_checkpoint_gaps() {

@@ -37,8 +37,12 @@ struct LoadReport {
 LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options,
                         const PartWriter& write);
 
-// All values from the seed, made by several threads; `write` is called by one at a time.
-void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write);
+// Makes a part's initial values where they lie, if it can (Memory::draw_uniform()); false if not.
+using PartDrawer = std::function<bool(const Param&, const ParamPart&)>;
+
+// All values from the seed: by `draw` where it can, else made here and given to `write`.
+void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write,
+                        const PartDrawer& draw = {});
 
 // What base checkpoints lack of a DiT: image embedding and image keys/values (5B), action and state
 // coders (all).

@@ -23,6 +23,11 @@ inline constexpr double kGemmCeiling = 766e12;
 // less kDeviceReserve.
 inline constexpr int64_t kH200Bytes = int64_t{149'000'000'000};
 
+// What a step is fed with: nothing new; all that is drawn or cached, from the host, each
+// micro-batch anew, as a trainer does; the same with pictures encoded on the device (prompts are
+// cached in any case).
+enum class FrozenWork : uint8_t { kNone, kCached, kOnline };
+
 struct StepBenchOptions {
   StepOptions step;
   std::string device = "cpu";
@@ -36,6 +41,10 @@ struct StepBenchOptions {
   bool cut_at_collectives = false;
   bool with_optimizer = true;
   bool profile = true;  // also runs each kernel timed on its own
+  bool trace = false;   // also records one captured step with CUPTI
+  bool tune = false;    // times the products' algorithms first
+  FrozenWork frozen = FrozenWork::kNone;
+  std::shared_ptr<const TrainConfig> run = nullptr;  // whose encoders kOnline runs
 };
 // The step of a run, as `wam train` would take it.
 StepBenchOptions bench_options(const TrainConfig& config);
@@ -47,6 +56,12 @@ struct OpTime {
   double flops = 0, bytes = 0;
 };
 
+struct TracedKernel {
+  std::string name;
+  double seconds = 0;  // of one optimizer step
+  int64_t launches = 0;
+};
+
 struct StepBench {
   std::string device;
   int64_t samples = 0;  // of one optimizer step, of all ranks
@@ -56,6 +71,7 @@ struct StepBench {
   double seconds = 0;            // of one optimizer step, median
   double optimizer_seconds = 0;  // inside it
   double flops = 0;              // executed in one optimizer step, by the plan
+  double frozen_flops = 0;       // beside them, by the encoders
   double loss = 0;
   double profiled_seconds = 0;  // the same step while every kernel is timed
   double kernel_seconds = 0;    // inside kernels, of profiled_seconds
@@ -66,6 +82,11 @@ struct StepBench {
   double recomputed_flops = 0;                   // of `flops`
   std::vector<std::string> recomputed;
   std::vector<OpTime> ops;  // most time first
+  // Of the step under CUPTI: from its first kernel to the end of its last, and in which one ran.
+  double traced_seconds = 0, traced_busy_seconds = 0;
+  std::vector<TracedKernel> traced;  // most time first
+  // 1 - kernels' time over the time of the captured step, measured without CUPTI.
+  double idle_share() const { return 1 - traced_busy_seconds / seconds; }
 };
 
 // Runs forward, backward and optimizer `steps` times. Needs no dataset. All ranks call it together;

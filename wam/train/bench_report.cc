@@ -43,6 +43,36 @@ std::string op_table(const StepBench& b) {
   return text;
 }
 
+// Of a template's name, what tells its instances apart begins early.
+std::string short_name(const std::string& name) {
+  constexpr size_t kMost = 100;
+  std::string text = name;
+  for (const std::string_view noise :
+       {"void ", "(anonymous namespace)::", "wam::cuda::", "__nv_bfloat16"}) {
+    for (size_t at = text.find(noise); at != std::string::npos; at = text.find(noise)) {
+      text.replace(at, noise.size(), noise == "__nv_bfloat16" ? "bf16" : "");
+    }
+  }
+  return text.substr(0, kMost);
+}
+
+std::string traced_table(const StepBench& b) {
+  constexpr size_t kMost = 30;
+  std::string text = fmt::format(
+      "one captured step under CUPTI: kernels {:.2f} ms of {:.2f} ms without it: no kernel in "
+      "{:.2f} % of the step "
+      "(with it {:.2f} ms, {:.2f} %)\n",
+      1e3 * b.traced_busy_seconds, 1e3 * b.seconds, 100 * b.idle_share(), 1e3 * b.traced_seconds,
+      100 * (1 - b.traced_busy_seconds / b.traced_seconds));
+  text += fmt::format("{:>8} {:>10} {:>7}  {}\n", "launches", "ms", "%", "kernel");
+  for (size_t i = 0; i < std::min(kMost, b.traced.size()); ++i) {
+    const TracedKernel& k = b.traced[i];
+    text += fmt::format("{:>8} {:>10.3f} {:>7.2f}  {}\n", k.launches, 1e3 * k.seconds,
+                        100 * k.seconds / b.traced_busy_seconds, short_name(k.name));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string describe(const StepBench& b) {
@@ -65,10 +95,13 @@ std::string describe(const StepBench& b) {
     }
     text += fmt::format("; loss {:.6g}\n", b.loss);
   }
-  text += fmt::format("{:.4g} FLOPs, {:.4g} of them computed again\n", b.flops, b.recomputed_flops);
+  text += fmt::format("{:.4g} FLOPs, {:.4g} of them computed again", b.flops, b.recomputed_flops);
+  if (b.frozen_flops > 0) text += fmt::format("; the encoders' {:.4g} beside them", b.frozen_flops);
+  text += "\n";
   text += memory_lines(b);
   if (!b.recomputed.empty()) text += "computed again: " + join(b.recomputed, ", ") + "\n";
-  return b.ops.empty() ? text : text + op_table(b);
+  if (!b.ops.empty()) text += op_table(b);
+  return b.traced.empty() ? text : text + traced_table(b);
 }
 
 std::string to_json(const StepBench& b) {
@@ -98,6 +131,10 @@ std::string to_json(const StepBench& b) {
       {"arena_touched_bytes", b.arena_touched},
       {"kernel_seconds", b.kernel_seconds},
       {"profiled_seconds", b.profiled_seconds},
+      {"frozen_flops", b.frozen_flops},
+      {"traced_seconds", b.traced_seconds},
+      {"traced_busy_seconds", b.traced_busy_seconds},
+      {"idle_share", b.traced.empty() ? 0 : b.idle_share()},
       {"ops", ops}};
   return j.dump(2) + "\n";
 }

@@ -308,6 +308,8 @@ std::string resume_hash(const TrainConfig& config) {
   c.threads = 0;
   c.device = is_cuda(c.device) ? "cuda" : "cpu";
   c.exec = ExecMode::kGraph;
+  c.tune = false;
+  c.algorithms.clear();
   c.dataset.num_workers = c.dataset.prefetch_batches = 0;
   c.disable_passes.clear();
   c.recompute = {};

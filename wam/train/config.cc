@@ -140,6 +140,8 @@ void device_fields(Section& s, TrainConfig& c) {
   int exec = c.exec == ExecMode::kStream ? 1 : 0;
   s.choice("exec", exec, {"graph", "stream"});
   c.exec = exec == 1 ? ExecMode::kStream : ExecMode::kGraph;
+  s.field("tune", c.tune);
+  s.field("algorithms", c.algorithms);
 }
 
 void root_fields(Section& s, TrainConfig& c) {
@@ -173,7 +175,7 @@ void root_fields(Section& s, TrainConfig& c) {
 }
 const std::vector<std::string> kRootKeys = {
     "run_dir",        "seed",             "device",         "encoder_device", "dtype",
-    "gradient_dtype", "exec",             "threads",        "steps",
+    "gradient_dtype", "exec", "tune", "algorithms", "threads",        "steps",
     "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
     "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",

@@ -106,6 +106,8 @@ struct TrainConfig {
   DType dtype = DType::kF32;   // of weights and activations; bf16 keeps a split float32 master
   DType gradient_dtype = DType::kF32;
   ExecMode exec = ExecMode::kGraph;  // CPU has one way to run
+  bool tune = false;  // GPU, one rank: time the products' algorithms at the start of a run
+  std::string algorithms;  // GPU: a table an earlier run stored; empty: none
   int64_t threads = 0;         // OpenMP threads; 0: all
   int64_t steps = 1000;
   int64_t micro_batch_size = 1;

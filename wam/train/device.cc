@@ -38,9 +38,11 @@ const Target& target_of(const std::string& device) {
   return is_cuda(device) ? cuda_target() : cpu_target();
 }
 
-std::unique_ptr<Device> open_device(const std::string& device) {
+std::unique_ptr<Device> open_device(const std::string& device, const std::string& algorithms) {
   check_device_name("device", device);
-  if (const auto number = gpu_number(device)) return make_cuda_device({.device = *number});
+  if (const auto number = gpu_number(device)) {
+    return make_cuda_device({.device = *number, .algorithms = algorithms});
+  }
   return make_cpu_device();
 }
 

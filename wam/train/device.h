@@ -14,6 +14,7 @@ bool is_cuda(const std::string& device);
 // What plans are made for; needs no device.
 const Target& target_of(const std::string& device);
 // Throws DeviceError where the build, the driver or the machine does not have it.
-std::unique_ptr<Device> open_device(const std::string& device);
+// `algorithms`: of products, see CudaOptions; a CPU has none.
+std::unique_ptr<Device> open_device(const std::string& device, const std::string& algorithms = "");
 
 }  // namespace wam::train

@@ -91,7 +91,15 @@ void load_set(const ParamSet& set, const std::string& weights, const TrainConfig
                memory);
   };
   if (weights.empty()) {
-    initialise_weights(set, config.seed, write);
+    initialise_weights(set, config.seed, write, [&](const Param& param, const ParamPart& part) {
+      if (!is_uniform(part) || sharding.divides_encoders()) return false;
+      const double bound = uniform_bound(part);
+      memory.draw_uniform({.region = param.region,
+                           .offset = param.offset_elements + part.offset_elements,
+                           .dtype = dtype},
+                          part.shape.num_elements(), init_stream(part, config.seed), -bound, bound);
+      return true;
+    });
     log_info("frozen " + set.name() + " initialised from the seed");
     return;
   }

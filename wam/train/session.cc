@@ -64,11 +64,11 @@ void set_threads(int64_t threads) {
 }
 
 std::unique_ptr<Session> open_session(const TrainConfig& config, const std::string& latent_stats,
-                                      const Ranks* ranks) {
+                                      const Ranks* ranks, const std::string& algorithms) {
   set_threads(config.threads);
   auto s = std::make_unique<Session>();
   s->config = config;
-  s->device = open_device(config.device);
+  s->device = open_device(config.device, algorithms);
   if (encoder_device(config) != config.device) s->encoder_device = open_device(encoder_device(config));
   const DitConfig model = resolve_model(config);
   warn_odd_latents(model);

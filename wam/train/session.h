@@ -25,7 +25,8 @@ struct Session {
   ExecOptions exec() const {
     return {.mode = config.exec,
             .groups = groups,
-            .cut_at_collectives = config.sharding.capture == "cut"};
+            .cut_at_collectives = config.sharding.capture == "cut",
+            .tune = config.tune && config.ranks == 1};
   }
   // Encodes a micro-batch for `step`: what the encoders make of pictures stays on the device where
   // they share it.
@@ -38,9 +39,11 @@ struct Session {
 // for it (`latent_stats_json`: what an earlier run measured; empty: measure now).
 // With several ranks all of them open theirs together, each with its own config (Ranks::place);
 // `ranks` must outlive the session.
+// `algorithms`: the products' algorithms of an earlier half of the run, as cuda_algorithms() gave them.
 std::unique_ptr<Session> open_session(const TrainConfig& config,
                                       const std::string& latent_stats_json,
-                                      const Ranks* ranks = nullptr);
+                                      const Ranks* ranks = nullptr,
+                                      const std::string& algorithms = "");
 
 // mean and std of the latents as JSON, stored with every checkpoint; empty if published ones are
 // used.

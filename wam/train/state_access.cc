@@ -126,6 +126,18 @@ std::string StateAccess::first_non_finite() const {
   return "";
 }
 
+bool StateAccess::draw(const Param& param, const ParamPart& part, uint64_t seed) {
+  if (!is_uniform(part) || is_divided(StateKind::kWeight) || sharding_.divides_weights()) return false;
+  const double bound = uniform_bound(part);
+  const bool split = is_split(StateKind::kWeight);
+  memory_->draw_uniform({.region = param.region,
+                         .offset = param.offset_elements + part.offset_elements,
+                         .dtype = dtype_,
+                         .low_region = split ? low_region(param.region) : ""},
+                        part.shape.num_elements(), init_stream(part, seed), -bound, bound);
+  return true;
+}
+
 void StateAccess::write(StateKind kind, const Param& param, const ParamPart& part,
                         const HostTensor& value) {
   WAM_CHECK(value.type() == (TensorType{DType::kF32, part.shape})) << part.name;

@@ -35,6 +35,8 @@ class StateAccess {
   // Name of a parameter of which this rank keeps a number that is not finite, moments included; empty
   // if there is none. Reads everything: for finding out whose fault something was.
   std::string first_non_finite() const;
+  // Draws a weight's initial values on the device; false if they are divided, or not uniform.
+  bool draw(const Param& param, const ParamPart& part, uint64_t seed);
   PartWriter writer(StateKind kind) {
     return [this, kind](const Param& param, const ParamPart& part, const HostTensor& value) {
       write(kind, param, part, value);

@@ -12,8 +12,10 @@
 #include "wam/base/hash.h"
 #include "wam/base/log.h"
 #include "wam/data/loader.h"
+#include "wam/exec/cuda.h"
 #include "wam/train/checkpoint.h"
 #include "wam/train/checkpoint_store.h"
+#include "wam/train/device.h"
 #include "wam/train/metrics_sink.h"
 #include "wam/train/ranks.h"
 #include "wam/train/run_folder.h"
@@ -35,6 +37,7 @@ constexpr const char* kLosses[] = {"loss", "dynamics_loss", "action_loss"};
 constexpr const char* kSampleLosses = "sample_losses";
 constexpr const char* kNorm = "grad_norm_squared";
 constexpr const char* kScalars = "scalars";
+constexpr const char* kAlgorithms = "algorithms.txt";
 
 // Every step gives the samples of step 0.
 class FixedSource final : public data::SampleSource {
@@ -76,10 +79,11 @@ class Trainer::Impl {
     }
     if (options_.resume && !checkpoint) log_warn("nothing to resume in " + config_.run_dir + ": starting anew");
     if (checkpoint) refuse_other_run(checkpoint->path);
-    session_ = open_session(config_, latents, &ranks_);
+    session_ = open_session(config_, latents, &ranks_, algorithms_of(checkpoint));
     ranks_.demand_equal("dataset", hex64(hash64(session_->data.metadata_json + session_->data.train->report().text())));
     if (folder_) folder_->describe(config_, options_.command_line, session_->data.metadata_json, describe(session_->plan));
     load_executors();
+    if (folder_ && is_cuda(config_.device)) write_file_atomic(folder_->path() / kAlgorithms, cuda_algorithms());
     ranks_.together([&] { initialise(checkpoint); });
     schedule_ = {.lr = config_.optimizer.lr,
                  .min_lr = config_.optimizer.min_lr,
@@ -137,6 +141,14 @@ class Trainer::Impl {
                        .remedy = "Resume with those, or start a new run with --init-from."});
   }
 
+  // Of products, as the run chose them: others may give other bits.
+  std::string algorithms_of(const std::optional<CheckpointStore::Entry>& checkpoint) const {
+    if (checkpoint && std::filesystem::exists(checkpoint->path / kAlgorithms)) {
+      return read_text_file(checkpoint->path / kAlgorithms);
+    }
+    return config_.algorithms.empty() ? "" : read_text_file(config_.algorithms);
+  }
+
   void load_executors() {
     const StepPrograms& programs = session_->plan.step;
     const ExecOptions exec = session_->exec();
@@ -155,7 +167,8 @@ class Trainer::Impl {
     }
     const std::string source = options_.init_from.empty() ? config_.model.weights : options_.init_from;
     if (source.empty()) {
-      initialise_weights(states.params(), config_.seed, states.writer(StateKind::kWeight));
+      initialise_weights(states.params(), config_.seed, states.writer(StateKind::kWeight),
+                         [&](const Param& param, const ParamPart& part) { return states.draw(param, part, config_.seed); });
       return;
     }
     const std::filesystem::path path = weights_file(source);
@@ -374,6 +387,7 @@ class Trainer::Impl {
     std::map<std::string, std::string> extra = {{"metadata.json", session_->data.metadata_json}};
     const std::string latents = latent_stats_json(*session_);
     if (!latents.empty()) extra["latents.json"] = latents;
+    if (is_cuda(config_.device)) extra[kAlgorithms] = cuda_algorithms();
     if (ranks_.is_alone()) {
       store_->save(step_, [&](const std::filesystem::path& path) {
         write_checkpoint(path, *session_->states, config_, state, extra);

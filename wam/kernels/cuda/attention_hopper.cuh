@@ -92,14 +92,14 @@ struct Shared {
     if (threadIdx.x == 0) {
       for (int s = 0; s < L::kStageCount; ++s) {
         hopper::barrier_init(full(s), has_numbers ? 1 + kWarp : 1);
-        hopper::barrier_init(empty(s), L::kConsumerWarps);
+        hopper::barrier_init_for_warps(empty(s), L::kConsumerWarps);
       }
       for (int b = 0; b < 2; ++b) {
         hopper::barrier_init(outer_full(b), 1);
-        hopper::barrier_init(outer_empty(b), L::kConsumerWarps);
+        hopper::barrier_init_for_warps(outer_empty(b), L::kConsumerWarps);
       }
       hopper::barrier_init(brief_full(), 1);
-      hopper::barrier_init(brief_empty(), L::kConsumerWarps);
+      hopper::barrier_init_for_warps(brief_empty(), L::kConsumerWarps);
       hopper::barriers_initialised();
     }
     __syncthreads();

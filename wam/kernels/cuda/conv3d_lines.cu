@@ -99,11 +99,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < L::kInputs; ++s) {
       hopper::barrier_init(shared.input_full(s), 1);
-      hopper::barrier_init(shared.input_empty(s), kConsumerWarps);
+      hopper::barrier_init_for_warps(shared.input_empty(s), kConsumerWarps);
     }
     for (int s = 0; s < L::kFilters; ++s) {
       hopper::barrier_init(shared.filter_full(s), 1);
-      hopper::barrier_init(shared.filter_empty(s), kConsumerWarps);
+      hopper::barrier_init_for_warps(shared.filter_empty(s), kConsumerWarps);
     }
     hopper::barriers_initialised();
   }

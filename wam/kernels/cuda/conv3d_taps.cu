@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (threadIdx.x == 0) {
     for (int s = 0; s < L::kStages; ++s) {
       hopper::barrier_init(shared.full(s), 1);
-      hopper::barrier_init(shared.empty(s), kConsumerWarps);
+      hopper::barrier_init_for_warps(shared.empty(s), kConsumerWarps);
     }
     hopper::barriers_initialised();
   }

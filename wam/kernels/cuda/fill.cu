@@ -37,7 +37,47 @@ __global__ void __launch_bounds__(kThreads) fill_kernel(FillArgs a) {
   }
 }
 
+// As split_float() (wam/tensor/split_float.h).
+__device__ void split(float x, uint16_t& high, int16_t& low) {
+  const uint32_t bits = __float_as_uint(x), rounded = (bits + 0x8000u) >> 16;
+  high = static_cast<uint16_t>(rounded);
+  low = static_cast<int16_t>(static_cast<uint16_t>(bits - (rounded << 16)));
+}
+
+// One thread makes two neighbours from one block. No step is contracted: the host's bits.
+template <typename T>
+__global__ void __launch_bounds__(kThreads) draw_kernel(DrawArgs a) {
+  const int64_t blocks = (a.count + 1) / 2;
+  for (int64_t block = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; block < blocks;
+       block += int64_t{gridDim.x} * blockDim.x) {
+    const auto number = static_cast<uint64_t>(block);
+    const uint4 bits = philox_block(
+        {static_cast<uint32_t>(number), static_cast<uint32_t>(a.index),
+         static_cast<uint32_t>(a.index >> 32) ^ static_cast<uint32_t>(number >> 32), a.step},
+        a.key0, a.key1);
+    const uint64_t words[2] = {uint64_t{bits.x} << 32 | bits.y, uint64_t{bits.z} << 32 | bits.w};
+    for (int k = 0; k < 2 && block * 2 + k < a.count; ++k) {
+      const double u = static_cast<double>(words[k] >> 11) * 0x1.0p-53;
+      const float value = __double2float_rn(__dadd_rn(a.low, __dmul_rn(__dsub_rn(a.high, a.low), u)));
+      const int64_t e = block * 2 + k;
+      if (a.rest == nullptr) {
+        static_cast<T*>(a.out)[e] = narrow<T>(value);
+      } else {
+        split(value, static_cast<uint16_t*>(a.out)[e], static_cast<int16_t*>(a.rest)[e]);
+      }
+    }
+  }
+}
+
 }  // namespace
+
+void launch_draw_uniform(const DrawArgs& args, cudaStream_t stream) {
+  if (args.count == 0) return;
+  const unsigned grid = grid_for(args.count, 2 * kThreads);
+  dispatch_float(args.dtype,
+                 [&]<typename T>() { draw_kernel<T><<<grid, kThreads, 0, stream>>>(args); });
+  check_launch("draw_uniform");
+}
 
 void launch_fill_uniform(const FillArgs& args, cudaStream_t stream) {
   if (args.count == 0) return;

@@ -58,6 +58,7 @@ std::string device_name() {
 struct Table {
   std::mutex mutex;
   std::map<std::string, Algorithm, std::less<>> entries;
+  std::map<std::string, Algorithm, std::less<>> first;  // taken because there was no entry
 };
 Table& table() {
   static Table made;
@@ -272,7 +273,10 @@ struct Gemm::State {
     plain = candidates.empty();
     if (!plain) chosen = candidates.front();
     WAM_CHECK(!plain || !Description::has_aux(s.epilogue)) << "no algorithm for " << s.key();
-    if (!plain) take_from_table();
+    if (plain || take_from_table()) return;
+    Table& known = table();
+    const std::lock_guard lock(known.mutex);
+    known.first[s.key()] = chosen;
   }
 
   // True if the table has the product and what it has can be used.
@@ -428,7 +432,9 @@ std::string format_algorithms() {
   Table& known = table();
   const std::lock_guard lock(known.mutex);
   std::string text = header() + "\n";
-  for (const auto& [key, algorithm] : known.entries) text += key + " " + to_hex(algorithm) + "\n";
+  std::map<std::string, Algorithm, std::less<>> all = known.entries;
+  all.insert(known.first.begin(), known.first.end());
+  for (const auto& [key, algorithm] : all) text += key + " " + to_hex(algorithm) + "\n";
   return text;
 }
 

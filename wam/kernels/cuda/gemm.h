@@ -87,7 +87,7 @@ int64_t cold_bytes();
 bool is_noted(const std::string& key);
 void note(const std::string& key);
 
-// The table as text, one "key hex" a line under a header that names library version and device.
+// The table and the first choices of products it lacks, as text, one "key hex" a line under a header that names library version and device.
 // parse throws DataError for text it cannot use; entries made for another library or device are not
 // used, with a warning.
 std::string format_algorithms();

@@ -24,9 +24,24 @@ __device__ __forceinline__ void barrier_init(uint64_t* barrier, uint32_t arrival
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                "r"(arrivals));
 }
-// One arrival for the whole warp, after what its threads did so far.
+// Arrivals of a warp in barrier_arrive_warp(). One is enough and faster; racecheck follows only the lane
+// that arrives, so that reads of the others look unordered to it: for it all of them do.
+#ifdef WAM_RACECHECK
+constexpr uint32_t kWarpArrivals = 32;
+#else
+constexpr uint32_t kWarpArrivals = 1;
+#endif
+__device__ __forceinline__ void barrier_init_for_warps(uint64_t* barrier, uint32_t warps) {
+  barrier_init(barrier, warps * kWarpArrivals);
+}
+// After what the warp's threads did so far.
 __device__ __forceinline__ void barrier_arrive_warp(uint64_t* barrier) {
   __syncwarp();
+#ifdef WAM_RACECHECK
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
+               : "memory");
+  return;
+#endif
   asm volatile(
       "{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\n"
       "@p mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];\n}" ::"r"(shared_address(barrier))
