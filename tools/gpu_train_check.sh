@@ -5,7 +5,7 @@
 #   tools/gpu_train_check.sh WAM DATASET CPU_RUNS OUT STEPS LR...
 #
 # DATASET: of the demo (`wam sim collect`, or runs/demo/dataset). CPU_RUNS: a folder with the same runs on a CPU, one a
-# learning rate, and their controls in half micro-batches, CPU_RUNS/LR and LR_half; made first where they lack. A
+# learning rate, and their controls in half micro-batches, CPU_RUNS/LR, LR_half and, in bf16, LR_bf16; made first where they lack. A
 # learning rate with a + behind it has all the twins, others are only compared with the CPU. OUT: logs and metrics. Runs
 # go four at a time, so that equal bits are also bits that do not depend on what else the card does.
 set -uo pipefail
@@ -43,13 +43,19 @@ unfused - fuse=false'
 twins=${twins//HALF/$half}
 twins=${twins//BUDGET/$budget}
 
+# The CPU's runs: the reference, its control, and bf16 as a CPU has it, whose distance is that of the type.
+for rate in "${@%+}"; do
+  while read -r name options; do
+    [[ -e $cpu/$rate$name/metrics.jsonl ]] || run "$cpu/$rate$name" device=cpu threads=4 optimizer.lr="$rate" $options &
+  done <<<"$(printf '%s\n' ' ' "_half $half" '_bf16 dtype=bf16')"
+done
+wait
+
 status=0
 for rate in "$@"; do
   list='graph - exec=graph'
   [[ $rate != *+ ]] || list+=$'\n'$twins
   rate=${rate%+}
-  [[ -e $cpu/$rate/metrics.jsonl ]] || run "$cpu/$rate" device=cpu optimizer.lr="$rate"
-  [[ -e $cpu/${rate}_half/metrics.jsonl ]] || run "$cpu/${rate}_half" device=cpu optimizer.lr="$rate" $half
   names=() same=() begin=$SECONDS
   for dtype in f32 bf16; do
     while read -r name twin options; do
@@ -62,6 +68,6 @@ for rate in "$@"; do
   done
   wait
   echo "== learning rate $rate: ${#names[@]} runs of $steps steps in $((SECONDS - begin)) s"
-  python3 "$here/compare_runs.py" "$cpu/$rate" "${names[@]}" --control "$cpu/${rate}_half" "${same[@]}" || status=1
+  python3 "$here/compare_runs.py" "$cpu/$rate" "$cpu/${rate}_bf16" "${names[@]}" --control "$cpu/${rate}_half" "${same[@]}" || status=1
 done
 exit $status
