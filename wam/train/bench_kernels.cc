@@ -11,6 +11,7 @@
 #include "wam/ops/add.h"
 #include "wam/ops/copy.h"
 #include "wam/ops/linear.h"
+#include "wam/ops/sum_squares.h"
 #include "wam/train/bench_rig.h"
 #include "wam/train/device.h"
 
@@ -208,7 +209,10 @@ double measured_copy_rate(const Timer& timer, bool gpu) {
   const double added = rate(3, [&](Builder& b, Graph& g) {
     g.add_output("y", add(b, g.add_input("x", type), g.add_input("z", type)));
   });
-  return std::max(copied, added);
+  const double read = rate(1, [&](Builder& b, Graph& g) {
+    g.add_output("y", sum_squares(b, g.add_input("x", type)));
+  });
+  return std::max({copied, added, read});
 }
 
 double measured_product_rate(const Timer& timer, bool gpu, DType dtype) {
