@@ -7,6 +7,7 @@ set(WAM_ARCH "x86-64-v3" CACHE STRING "Value of -march for host code")
 # Tests skip aloud what these folders lack; environment variables of the same names win.
 set(WAM_GOLDEN_DIR "${CMAKE_SOURCE_DIR}/../shared/golden" CACHE PATH "Golden files for the tests")
 set(WAM_DATA_DIR "${CMAKE_SOURCE_DIR}/../shared/data" CACHE PATH "Real robot data for the tests")
+option(WAM_FUZZ "Build the libFuzzer binaries of tests/fuzz (clang only), see tools/fuzz.sh" OFF)
 set(WAM_SANITIZE "" CACHE STRING "Value of -fsanitize, e.g. address,undefined")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -27,12 +28,19 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${WAM_ARCH}>
 if(WAM_WERROR)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
+if(WAM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "[configure] WAM_FUZZ=ON needs clang, got ${CMAKE_CXX_COMPILER_ID}. "
+                        "Configure with -DCMAKE_CXX_COMPILER=clang++.")
+  endif()
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
 if(WAM_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${WAM_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>
                       # gcc sees uninitialised values in the sanitizers' own instrumentation.
-                      $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+                      $<$<CXX_COMPILER_ID:GNU>:$<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>>)
   add_link_options(-fsanitize=${WAM_SANITIZE})
 endif()
 find_program(WAM_CCACHE ccache)

@@ -1,10 +1,14 @@
 #include "wam/models/weights.h"
 
 #include <algorithm>
+#include <deque>
+#include <exception>
+#include <future>
 #include <set>
 
 #include "wam/base/error.h"
 #include "wam/base/quote.h"
+#include "wam/tensor/mapped_tensor.h"
 
 namespace wam {
 namespace {
@@ -43,12 +47,26 @@ class Loader {
     report_.prefix = choose_prefix(set, archive, options.prefixes);
   }
 
-  // Everything is checked before the first weight is written.
-  LoadReport run(const PartWriter& write) {
+  WeightsFit fit() {
     for_each([this](const Param&, const ParamPart& part) { check(part); });
     find_unexpected();
+    return {report_.prefix, present_, missing_, misshapen_, unexpected_};
+  }
+
+  // Everything is checked before the first weight is written.
+  LoadReport run(const PartWriter& write) {
+    fit();
     throw_if_wrong();
-    for_each([&](const Param& param, const ParamPart& part) { load(param, part, write); });
+    std::vector<std::pair<const Param*, const ParamPart*>> parts;
+    for_each([&](const Param& param, const ParamPart& part) { parts.emplace_back(&param, &part); });
+    std::deque<std::future<HostTensor>> ahead;
+    size_t next = 0;
+    for (const auto& [param, part] : parts) {
+      for (; next < parts.size() && ahead.size() <= kReadAhead; ++next) ahead.push_back(fetch(*parts[next].second));
+      std::future<HostTensor> value = std::move(ahead.front());
+      ahead.pop_front();
+      load(*param, *part, value.get(), write);
+    }
     return std::move(report_);
   }
 
@@ -64,6 +82,7 @@ class Loader {
     const std::string name = report_.prefix + part.name;
     asked_.insert(name);
     const TensorType* type = archive_.find(name);
+    present_ += type != nullptr ? 1 : 0;
     if (type == nullptr) {
       if (!contains_any(part.name, options_.may_be_missing)) missing_.push_back(name);
     } else if (type->shape != part.shape) {
@@ -96,10 +115,20 @@ class Loader {
                      .remedy = "Check model.preset and sizes against the checkpoint."});
   }
 
-  void load(const Param& param, const ParamPart& part, const PartWriter& write) {
+  // The tensor's bytes, read by a thread of its own; empty for one that is not in the archive.
+  std::future<HostTensor> fetch(const ParamPart& part) const {
     const std::string name = report_.prefix + part.name;
-    if (archive_.contains(name)) {
-      write(param, part, archive_.load(name).to(DType::kF32));
+    return std::async(std::launch::async, [this, name] {
+      if (!archive_.contains(name)) return HostTensor();
+      HostTensor value = archive_.load(name);
+      read_whole(value);
+      return value;
+    });
+  }
+
+  void load(const Param& param, const ParamPart& part, const HostTensor& found, const PartWriter& write) {
+    if (!found.empty()) {
+      write(param, part, found.to(DType::kF32));
       ++report_.loaded;
       return;
     }
@@ -113,6 +142,7 @@ class Loader {
   const TensorArchive& archive_;
   const LoadOptions& options_;
   LoadReport report_;
+  int64_t present_ = 0;
   std::set<std::string> asked_;
   std::vector<std::string> missing_, misshapen_, unexpected_;
 };
@@ -122,6 +152,10 @@ class Loader {
 LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options,
                         const PartWriter& write) {
   return Loader(set, archive, options).run(write);
+}
+
+WeightsFit check_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options) {
+  return Loader(set, archive, options).fit();
 }
 
 void initialise_weights(const ParamSet& set, uint64_t seed, const PartWriter& write,

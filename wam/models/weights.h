@@ -33,6 +33,20 @@ struct LoadReport {
   std::vector<std::string> unused;        // names of the archive nobody asked for
 };
 
+// How an archive's names and sizes fit a set; looks at no value.
+struct WeightsFit {
+  std::string prefix;
+  int64_t present = 0;                     // tensors of the set that the archive has
+  std::vector<std::string> missing;        // and may not be
+  std::vector<std::string> misshapen;      // name, size and the size it should have
+  std::vector<std::string> unexpected;     // and may not be
+  bool fits() const { return missing.empty() && misshapen.empty() && unexpected.empty(); }
+};
+WeightsFit check_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options);
+
+// Tensors are read ahead of the conversion to float32, a few at a time: besides what `write` fills, at
+// most kReadAhead + 1 tensors are in memory.
+inline constexpr size_t kReadAhead = 3;
 // Throws DataError that names the archive's first file and lists up to 20 offending names of each kind.
 LoadReport load_weights(const ParamSet& set, const TensorArchive& archive, const LoadOptions& options,
                         const PartWriter& write);

@@ -49,6 +49,28 @@ void store(void* data, DType dtype, int64_t i, double value) {
   }
 }
 
+template <typename From, typename To, typename F>
+void convert_each(const void* from, void* to, int64_t count, const F& convert) {
+  const From* in = static_cast<const From*>(from);
+  To* out = static_cast<To*>(to);
+#pragma omp parallel for simd schedule(static) if (count > 1 << 16)
+  for (int64_t i = 0; i < count; ++i) out[i] = convert(in[i]);
+}
+
+// The conversions that whole checkpoints go through; false if it is another one.
+bool convert_floats(const void* from, DType from_type, void* to, DType to_type, int64_t count) {
+  if (from_type == DType::kBF16 && to_type == DType::kF32) {
+    convert_each<uint16_t, float>(from, to, count, bf16_to_float);
+  } else if (from_type == DType::kF16 && to_type == DType::kF32) {
+    convert_each<uint16_t, float>(from, to, count, f16_to_float);
+  } else if (from_type == DType::kF32 && to_type == DType::kBF16) {
+    convert_each<float, uint16_t>(from, to, count, float_to_bf16);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 HostTensor::HostTensor(TensorType type) : type_(type), storage_(allocate(type.size_bytes())) {}
@@ -76,6 +98,7 @@ HostTensor HostTensor::reshaped(Shape shape) const {
 HostTensor HostTensor::to(DType dtype) const {
   if (dtype == type_.dtype) return *this;
   HostTensor result(dtype, type_.shape);
+  if (convert_floats(data(), type_.dtype, result.data(), dtype, num_elements())) return result;
   for (int64_t i = 0; i < num_elements(); ++i) store(result.data(), dtype, i, load(data(), type_.dtype, i));
   return result;
 }

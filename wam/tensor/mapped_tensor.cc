@@ -1,5 +1,7 @@
 #include "wam/tensor/mapped_tensor.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -44,6 +46,18 @@ HostTensor tensor_in_file(const std::shared_ptr<const MappedFile>& file, int64_t
     return copy;
   }
   return {type, std::shared_ptr<std::byte>(file, const_cast<std::byte*>(data))};
+}
+
+void read_whole(const HostTensor& tensor) {
+  constexpr uintptr_t kPage = 4096;
+  // What the system asks of the disk at once is bounded; longer advice would be cut.
+  constexpr uintptr_t kStretch = uintptr_t{8} << 20;
+  const auto begin = reinterpret_cast<uintptr_t>(tensor.data()) / kPage * kPage;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(tensor.data()) + static_cast<uintptr_t>(tensor.size_bytes());
+  for (uintptr_t at = begin; at < end; at += kStretch)
+    madvise(reinterpret_cast<void*>(at), std::min(kStretch, end - at), MADV_WILLNEED);
+  const auto* bytes = static_cast<const volatile std::byte*>(tensor.data());
+  for (int64_t at = 0; at < tensor.size_bytes(); at += int64_t{kPage}) (void)bytes[at];
 }
 
 }  // namespace wam

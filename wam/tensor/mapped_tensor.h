@@ -23,4 +23,8 @@ void check_bools(const MappedFile& file, std::span<const std::byte> bytes, const
 HostTensor tensor_in_file(const std::shared_ptr<const MappedFile>& file, int64_t offset,
                           const TensorType& type, const std::string& what);
 
+// Brings a tensor's bytes into memory, as one long read where they lie in a mapped file: faults page by
+// page would read little at a time. Returns when they are there.
+void read_whole(const HostTensor& tensor);
+
 }  // namespace wam
