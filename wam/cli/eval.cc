@@ -32,6 +32,8 @@ void add_eval(CLI::App& app, int&) {
   command->add_option("dataset", args->options.dataset, "dataset; default: the run's own");
   command->add_option("--source", args->options.source,
                       "name of the dataset, for a run that was trained on several");
+  command->add_option("--config", args->options.config, "the run's YAML, where the checkpoint holds none");
+  command->add_option("--base", args->options.base, "base model of a LoRA adapter");
   command->add_option("--windows", args->options.windows, "windows to evaluate")
       ->check(check_positive)
       ->capture_default_str();

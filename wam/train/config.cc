@@ -23,6 +23,7 @@ void model_fields(Section& s, ModelSection& m) {
     m.dit = which == 1 ? dit_14b() : dit_5b();
   }
   s.field("weights", m.weights);
+  s.field("base", m.base);
   DitConfig& d = m.dit;
   s.field("dim", d.dim);
   s.field("layers", d.layers);
@@ -39,7 +40,7 @@ void model_fields(Section& s, ModelSection& m) {
   if (s.reading()) d.y_channels = first_frame ? 1 : 0;  // the real number follows from the VAE
 }
 const std::vector<std::string> kModelKeys = {
-    "preset",    "weights",    "dim",       "layers",    "heads",          "ffn_dim",
+    "preset",    "weights",    "base",      "dim",       "layers",    "heads",          "ffn_dim",
     "text_len",  "action_dim", "state_dim", "coder_dim", "num_blocks",     "max_chunk_size",
     "concat_first_frame"};
 

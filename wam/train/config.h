@@ -20,6 +20,7 @@ struct ModelSection {
   std::string preset = "5b";  // 5b, 14b, custom
   DitConfig dit;              // the preset's sizes with the section's keys put over them
   std::string weights;        // checkpoint to start from; empty: from the seed
+  std::string base;           // fills what is empty: weights of all models, the tokenizer
 };
 
 // Frozen encoders: published sizes unless given; weights from files, or from the seed if empty.

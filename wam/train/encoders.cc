@@ -6,6 +6,7 @@
 #include "wam/base/check.h"
 #include "wam/base/log.h"
 #include "wam/models/weights.h"
+#include "wam/train/base_model.h"
 #include "wam/train/ranks.h"
 
 namespace wam::train {
@@ -33,21 +34,6 @@ void put_rows(HostTensor& whole, const HostTensor& part, int64_t begin, int64_t 
   if (whole.empty()) whole = HostTensor(part.dtype(), Shape(dims));
   std::memcpy(static_cast<std::byte*>(whole.data()) + begin * row_bytes, part.data(),
               static_cast<size_t>(count * row_bytes));
-}
-
-// The names Wan's files use, and those of a full DreamZero checkpoint.
-std::vector<std::string> prefixes_of(const std::string& set) {
-  if (set == "vae") return {"", "action_head.vae.model."};
-  if (set == "text") return {"", "action_head.text_encoder."};
-  return {"visual.", "", "action_head.image_encoder.model.visual.", "action_head.image_encoder.model."};
-}
-
-// Names the encoders do not use: the VAE's decoder, CLIP's last block, head and text tower.
-std::vector<std::string> unused_of(const std::string& set, const ClipConfig& clip) {
-  if (set == "vae") return {"decoder.", "conv2."};
-  if (set == "text") return {};
-  return {"transformer." + std::to_string(clip.layers - 1) + ".", "head", "post_norm", "textual.",
-          "log_scale"};
 }
 
 // The type a set's weights have in the programs.
@@ -81,9 +67,8 @@ void write_kept(const ParamSet& set, const Sharding& sharding, const std::string
                       (last - first) * bytes);
 }
 
-void load_set(const ParamSet& set, const std::string& weights, const TrainConfig& config,
+void load_set(const ParamSet& set, ModelPart part_of, const std::string& weights, const TrainConfig& config,
               const EncoderPrograms& programs, Memory& memory) {
-  const ClipConfig clip = clip_config(config.clip);
   const DType dtype = weight_type(set, programs);
   const Sharding sharding = encoder_sharding(config);
   const PartWriter write = [&](const Param& param, const ParamPart& part, const HostTensor& value) {
@@ -103,10 +88,8 @@ void load_set(const ParamSet& set, const std::string& weights, const TrainConfig
     log_info("frozen " + set.name() + " initialised from the seed");
     return;
   }
-  const LoadOptions options{.prefixes = prefixes_of(set.name()),
-                            .may_be_unused = unused_of(set.name(), clip),
-                            .seed = config.seed};
-  const LoadReport report = load_weights(set, *open_tensor_archive(weights), options, write);
+  const LoadReport report =
+      load_weights(set, *open_model(weights, part_of), encoder_load_options(config, part_of), write);
   log_info("frozen " + set.name() + ": " + std::to_string(report.loaded) + " tensors from " + weights);
 }
 
@@ -243,9 +226,9 @@ HostTensor Encoders::context_of(const std::vector<std::vector<int32_t>>& ids,
 }
 
 void load_encoder_weights(const TrainConfig& config, const EncoderPrograms& programs, Memory& memory) {
-  load_set(*programs.vae, config.vae.weights, config, programs, memory);
-  load_set(*programs.text, config.text_encoder.weights, config, programs, memory);
-  load_set(*programs.clip, config.clip.weights, config, programs, memory);
+  load_set(*programs.vae, ModelPart::kVae, config.vae.weights, config, programs, memory);
+  load_set(*programs.text, ModelPart::kText, config.text_encoder.weights, config, programs, memory);
+  load_set(*programs.clip, ModelPart::kClip, config.clip.weights, config, programs, memory);
 }
 
 }  // namespace wam::train

@@ -10,6 +10,7 @@
 #include "wam/base/log.h"
 #include "wam/base/strings.h"
 #include "wam/models/weights.h"
+#include "wam/train/base_model.h"
 #include "wam/train/checkpoint.h"
 #include "wam/train/pixel_readout.h"
 #include "wam/train/session.h"
@@ -24,19 +25,22 @@ class Evaluator {
  public:
   explicit Evaluator(const EvalOptions& options) : options_(options) {
     const std::filesystem::path folder = options.checkpoint;
-    if (weights_file(folder) == folder) {
+    files_ = find_checkpoint(folder);
+    if (options.config.empty() && !std::filesystem::exists(folder / "config.yaml")) {
       throw DataError({.where = folder.string(),
-                       .what = "is no checkpoint: it holds no model.safetensors",
-                       .remedy = "Name a folder under the run's checkpoints/."});
+                       .what = "holds no config.yaml: it was not written by wam train",
+                       .remedy = "Give the run's configuration with --config; wam import-config makes one."});
     }
-    config_ = load_config(folder / "config.yaml", {});
+    config_ = load_config(options.config.empty() ? (folder / "config.yaml").string() : options.config, {});
+    if (!options.base.empty()) config_.model.base = options.base;
+    if (files_.kind != CheckpointKind::kTraining) config_ = with_encoders_of(files_, with_base(config_));
     if (!config_.withhold.empty()) {
       throw ConfigError({.where = folder.string(),
                          .what = "was trained with something withheld, which a robot's loop cannot do",
                          .got = "withhold: [" + join(config_.withhold, ", ") + "]",
                          .remedy = "Compare the validation losses of such runs in their metrics.jsonl."});
     }
-    choose_source(folder);
+    choose_source();
     config_.global_batch_size = config_.micro_batch_size = config_.vae.sub_batch = 1;
     set_threads(config_.threads);
     model_ = resolve_model(config_);
@@ -64,10 +68,11 @@ class Evaluator {
 
  private:
   // Of a mixture one dataset is evaluated at a time: robots differ in what their numbers mean.
-  void choose_source(const std::filesystem::path& folder) {
+  void choose_source() {
     DatasetSection& section = config_.dataset;
     // The model knows the numbers as they were normalised in training, whatever dataset this is.
-    const std::filesystem::path statistics = folder / "metadata.json";
+    const std::filesystem::path statistics =
+        files_.metadata_json.empty() ? std::filesystem::path(section.statistics) : files_.metadata_json;
     if (!section.mixture.empty()) {
       std::vector<std::string> names;
       for (const SourceSection& source : section.mixture) names.push_back(source.shown_name());
@@ -96,6 +101,18 @@ class Evaluator {
     }
     section.statistics = statistics.string();
     if (!options_.dataset.empty()) section.path = options_.dataset;
+  }
+
+  // A full DreamZero checkpoint carries its encoders.
+  static TrainConfig with_encoders_of(const CheckpointFiles& files, TrainConfig config) {
+    const auto fill = [&](ModelPart part, std::string& weights) {
+      const auto found = files.parts.find(part);
+      if (weights.empty() && found != files.parts.end()) weights = found->second.string();
+    };
+    fill(ModelPart::kVae, config.vae.weights);
+    fill(ModelPart::kText, config.text_encoder.weights);
+    fill(ModelPart::kClip, config.clip.weights);
+    return config;
   }
 
   static std::vector<std::string> codec_names(const data::RobotCodec& codec) {
@@ -129,8 +146,7 @@ class Evaluator {
     if (options_.untrained) {
       initialise_weights(programs_->params(), config_.seed, states.writer(StateKind::kWeight));
     } else {
-      load_weights(programs_->params(), *open_tensor_archive(weights_file(folder)), {},
-                   states.writer(StateKind::kWeight));
+      wam::train::load_transformer(config_, folder.string(), programs_->params(), states.writer(StateKind::kWeight));
     }
   }
 
@@ -271,6 +287,7 @@ class Evaluator {
   }
 
   EvalOptions options_;
+  CheckpointFiles files_;
   TrainConfig config_;
   DitConfig model_;
   std::unique_ptr<Device> device_ = make_cpu_device();

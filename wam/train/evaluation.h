@@ -12,6 +12,8 @@ namespace wam::train {
 
 struct EvalOptions {
   std::string checkpoint;    // folder written by wam train
+  std::string config;        // YAML; empty: the config.yaml in the checkpoint's folder
+  std::string base;          // of a LoRA adapter; empty: model.base, or what it names itself
   std::string dataset;       // empty: the run's own
   std::string source;        // of a mixture: the dataset's name
   int64_t windows = 16;

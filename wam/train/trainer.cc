@@ -13,6 +13,7 @@
 #include "wam/base/log.h"
 #include "wam/data/loader.h"
 #include "wam/exec/cuda.h"
+#include "wam/train/base_model.h"
 #include "wam/train/checkpoint.h"
 #include "wam/train/checkpoint_store.h"
 #include "wam/train/device.h"
@@ -63,7 +64,7 @@ std::string duration_text(double seconds) {
 class Trainer::Impl {
  public:
   Impl(TrainConfig config, TrainOptions options)
-      : options_(std::move(options)), ranks_(options_.world), config_(ranks_.place(config)) {
+      : options_(std::move(options)), ranks_(options_.world), config_(ranks_.place(with_base(config))) {
     demand_one_run(config);
     if (!ranks_.is_first()) options_.quiet = true;
     ranks_.first_alone([&] {
@@ -171,14 +172,7 @@ class Trainer::Impl {
                          [&](const Param& param, const ParamPart& part) { return states.draw(param, part, config_.seed); });
       return;
     }
-    const std::filesystem::path path = weights_file(source);
-    const LoadOptions options{.prefixes = {"", "action_head.model."},
-                              .may_be_missing = base_checkpoint_gaps(),
-                              .seed = config_.seed};
-    const LoadReport report = load_weights(states.params(), *open_tensor_archive(path), options,
-                                           states.writer(StateKind::kWeight));
-    log_info(fmt::format("{} tensors from {}, {} initialised from the seed", report.loaded, path.string(),
-                         report.initialised.size()));
+    load_transformer(config_, source, states.params(), states.writer(StateKind::kWeight));
   }
 
   void start_loader() {
