@@ -29,6 +29,14 @@ std::byte* map_zeroed(int64_t bytes) {
 
 }  // namespace
 
+std::shared_ptr<std::byte> map_host_pages(int64_t bytes) {
+  return {map_zeroed(bytes), [bytes](std::byte* pages) {
+            if (pages != nullptr) munmap(pages, static_cast<size_t>(bytes));
+          }};
+}
+
+std::shared_ptr<std::byte> Memory::host_buffer(int64_t bytes) { return map_host_pages(bytes); }
+
 CpuMemory::CpuMemory(const MemoryPlan& plan) : plan_(plan) {
   for (const auto& [name, bytes] : plan.regions) regions_[name] = map_zeroed(bytes);
   arena_ = map_zeroed(plan.arena_bytes);

@@ -32,6 +32,7 @@ CudaMemory::CudaMemory(const MemoryPlan& plan) : plan_(plan) {
   }
   base_ = static_cast<std::byte*>(base);
   cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  cuda::check(cudaStreamCreateWithFlags(&rest_stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   cuda::check(cudaMemsetAsync(base_, 0, size, stream_), "clearing memory");
   std::byte* at = base_;
   for (const auto& [name, bytes] : plan.regions) {
@@ -44,6 +45,7 @@ CudaMemory::CudaMemory(const MemoryPlan& plan) : plan_(plan) {
 CudaMemory::~CudaMemory() {
   cudaStreamSynchronize(stream_);
   cudaStreamDestroy(stream_);
+  cudaStreamDestroy(rest_stream_);
   cudaFree(base_);
 }
 
@@ -61,6 +63,24 @@ void CudaMemory::read_region(const std::string& region, int64_t offset, void* da
       cudaMemcpyAsync(data, from, static_cast<size_t>(size), cudaMemcpyDeviceToHost, stream_),
       "reading a region");
   cuda::check(cudaStreamSynchronize(stream_), "reading a region");
+}
+
+void CudaMemory::read_at_rest(const std::string& region, int64_t offset, void* data, int64_t size) {
+  const std::byte* from = checked(region, offset, size);
+  cuda::check(
+      cudaMemcpyAsync(data, from, static_cast<size_t>(size), cudaMemcpyDeviceToHost, rest_stream_),
+      "reading a region at rest");
+  cuda::check(cudaStreamSynchronize(rest_stream_), "reading a region at rest");
+}
+
+// Pinned, so that copies reach the bus's rate; where the host will not pin so much, plain pages.
+std::shared_ptr<std::byte> CudaMemory::host_buffer(int64_t bytes) {
+  void* pages = nullptr;
+  if (bytes > 0 && cudaHostAlloc(&pages, static_cast<size_t>(bytes), cudaHostAllocPortable) == cudaSuccess) {
+    return {static_cast<std::byte*>(pages), [](std::byte* p) { cudaFreeHost(p); }};
+  }
+  cudaGetLastError();
+  return map_host_pages(bytes);
 }
 
 void CudaMemory::write_region(const std::string& region, int64_t offset, const void* data,

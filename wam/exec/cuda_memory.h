@@ -22,6 +22,8 @@ class CudaMemory final : public Memory {
   void read_region(const std::string& region, int64_t offset, void* data, int64_t size) override;
   void write_region(const std::string& region, int64_t offset, const void* data,
                     int64_t size) override;
+  void read_at_rest(const std::string& region, int64_t offset, void* data, int64_t size) override;
+  std::shared_ptr<std::byte> host_buffer(int64_t bytes) override;
   void fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype, float low,
                     float high, uint64_t seed) override;
   void draw_uniform(const DrawTarget& to, int64_t count, const RandomStream& stream, double low,
@@ -35,7 +37,7 @@ class CudaMemory final : public Memory {
   MemoryPlan plan_;
   std::map<std::string, std::byte*> regions_;
   std::byte *base_ = nullptr, *arena_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, rest_stream_ = nullptr;  // the second for what needs no order
 };
 
 }  // namespace wam

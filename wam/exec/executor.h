@@ -39,6 +39,11 @@ class Memory {
   virtual void read_region(const std::string& region, int64_t offset, void* data, int64_t size) = 0;
   virtual void write_region(const std::string& region, int64_t offset, const void* data,
                             int64_t size) = 0;
+  // read_region() of a region at rest: whatever was enqueued to change it is known to have ended, and
+  // nobody changes it meanwhile. Not ordered among what runs; callable from another thread.
+  virtual void read_at_rest(const std::string& region, int64_t offset, void* data, int64_t size) {
+    read_region(region, offset, data, size);
+  }
   // Writes `count` elements (f32 or bf16) at byte `offset` of a region, made on the device: element e
   // is low + (high - low) u in f32, rounded to the type, with u the upper 24 bits of word e % 4 of
   // philox({e / 4, 0, 0}, seed) over 2^24. The same numbers on every device.
@@ -51,7 +56,13 @@ class Memory {
   // Device address of a region: for executors of the same device.
   virtual void* region_address(const std::string& region) = 0;
   virtual void* arena_address() = 0;
+  // Host memory that read_region() fills at the device's best rate (pinned where that can be had).
+  // Its pages are touched by who uses them first. PlanError if there is none.
+  virtual std::shared_ptr<std::byte> host_buffer(int64_t bytes);
 };
+
+// Anonymous pages of the host, freed with the last owner. PlanError if they cannot be mapped.
+std::shared_ptr<std::byte> map_host_pages(int64_t bytes);
 
 enum class ExecMode { kStream, kGraph };
 

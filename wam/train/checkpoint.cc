@@ -25,9 +25,9 @@ const std::pair<StateKind, const char*> kMoments[] = {{StateKind::kFirstMoment, 
                                                       {StateKind::kSecondMoment, "exp_avg_sq."}};
 
 [[noreturn]] void refuse_to_save(const std::string& what) {
-  throw DataError({.where = "checkpoint",
-                   .what = "not saved: " + what + " is not finite",
-                   .remedy = "The newest checkpoint is good: resume from it."});
+  throw NotFiniteError({.where = "checkpoint",
+                        .what = "not saved: " + what + " is not finite",
+                        .remedy = "The newest checkpoint is good: resume from it."});
 }
 
 // A number lost in memory must not reach the only copy that outlives the run.
@@ -299,11 +299,21 @@ TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& s
   return state;
 }
 
+int64_t checkpoint_bytes(const ParamSet& params) {
+  constexpr int64_t kFloats = 3;                       // weight and two moments
+  constexpr int64_t kBesides = int64_t{1} << 20;       // headers, configuration, statistics
+  return params.num_elements() * kFloats * int64_t{sizeof(float)} + kBesides;
+}
+
 std::string resume_hash(const TrainConfig& config) {
   TrainConfig c = config;
   // What may differ between two halves of a run without changing its numbers.
   c.run_dir.clear();
-  c.save_every = c.validate_every = c.log_every = 0;
+  c.save_every = c.validate_every = c.log_every = c.validation_pictures = 0;
+  c.log_samples = false;
+  c.peak_flops = 0;
+  c.checkpoint = {};
+  c.cache = {.draws = c.cache.draws};
   c.keep_last = c.validation_samples = 0;
   c.threads = 0;
   c.device = is_cuda(c.device) ? "cuda" : "cpu";

@@ -8,11 +8,17 @@
 #include <map>
 #include <string>
 
+#include "wam/base/error.h"
 #include "wam/train/config.h"
 #include "wam/train/ranks.h"
 #include "wam/train/state_access.h"
 
 namespace wam::train {
+
+// A state that must not reach a checkpoint: no disk's fault, and no second try helps.
+struct NotFiniteError : DataError {
+  using DataError::DataError;
+};
 
 struct TrainerState {
   int64_t step = 0;           // optimizer steps done
@@ -42,6 +48,9 @@ std::filesystem::path weights_file(const std::filesystem::path& checkpoint);
 TrainerState read_checkpoint(const std::filesystem::path& folder, StateAccess& states);
 // The state alone, without touching the large files.
 TrainerState read_trainer_state(const std::filesystem::path& folder);
+
+// Bytes of a checkpoint of these parameters, a little more than it will have.
+int64_t checkpoint_bytes(const ParamSet& params);
 
 // Hash of the keys that define the mathematics of a run: a resume under others is refused.
 std::string resume_hash(const TrainConfig& config);

@@ -122,6 +122,22 @@ const std::vector<std::string> kShardingKeys = {"strategy",     "shard_size",   
                                                 "prefetch",     "reduce_dtype", "overlap", "encoders", "capture",
                                                 "bucket_bytes", "silence_seconds", "hang_seconds"};
 
+void checkpoint_fields(Section& s, CheckpointSection& c) {
+  s.field("async", c.async);
+  s.field("keep_every", c.keep_every);
+  s.field("best", c.best);
+  s.field("retries", c.retries);
+  s.field("reserve_bytes", c.reserve_bytes);
+}
+const std::vector<std::string> kCheckpointKeys = {"async", "keep_every", "best", "retries", "reserve_bytes"};
+
+void cache_fields(Section& s, CacheSection& c) {
+  s.field("folder", c.folder);
+  s.field("pictures", c.pictures);
+  s.field("draws", c.draws);
+}
+const std::vector<std::string> kCacheKeys = {"folder", "pictures", "draws"};
+
 void type_field(Section& s, const std::string& key, DType& value) {
   int index = value == DType::kBF16 ? 1 : 0;
   s.choice(key, index, {"f32", "bf16"});
@@ -171,7 +187,9 @@ void root_fields(Section& s, TrainConfig& c) {
   s.field("keep_last", c.keep_last);
   s.field("validate_every", c.validate_every);
   s.field("validation_samples", c.validation_samples);
+  s.field("validation_pictures", c.validation_pictures);
   s.field("log_every", c.log_every);
+  s.field("peak_flops", c.peak_flops);
   s.field("log_samples", c.log_samples);
 }
 const std::vector<std::string> kRootKeys = {
@@ -180,6 +198,7 @@ const std::vector<std::string> kRootKeys = {
     "micro_batch_size", "global_batch_size", "picture_height", "picture_width", "noise",
     "fix_draw",       "withhold",         "recompute",        "recompute_budget_bytes", "recompute_drop", "fuse",
     "disable_passes", "save_every",       "keep_last",      "validate_every", "validation_samples",
+    "validation_pictures", "peak_flops",  "checkpoint",     "cache",
     "log_every",      "log_samples",      "model",            "vae",            "text_encoder",   "clip",
     "dataset",        "optimizer",        "sharding"};
 
@@ -262,7 +281,12 @@ void check_run(const TrainConfig& c) {
                 {"keep_last", c.keep_last, 1, kAny},
                 {"validate_every", c.validate_every, 0, kAny},
                 {"validation_samples", c.validation_samples, 1, kMaxCount},
+                {"validation_pictures", c.validation_pictures, 0, 64},
                 {"log_every", c.log_every, 1, kAny},
+                {"checkpoint.keep_every", c.checkpoint.keep_every, 0, kAny},
+                {"checkpoint.retries", c.checkpoint.retries, 0, 16},
+                {"checkpoint.reserve_bytes", c.checkpoint.reserve_bytes, 0, kAny},
+                {"cache.draws", c.cache.draws, 0, 1 << 16},
                 {"sharding.shard_size", c.sharding.shard_size, 0, 1 << 16},
                 {"sharding.prefetch", c.sharding.prefetch, 0, kMaxLayers},
                 {"sharding.bucket_bytes", c.sharding.bucket_bytes, 1 << 10, int64_t{1} << 32},
@@ -273,6 +297,25 @@ void check_run(const TrainConfig& c) {
          "a multiple of micro_batch_size = " + std::to_string(c.micro_batch_size),
          "Choose e.g. global_batch_size=" +
              std::to_string((c.global_batch_size / c.micro_batch_size + 1) * c.micro_batch_size) + ".");
+  }
+}
+
+// A picture that is augmented anew every time is never asked for again.
+void check_cache(const TrainConfig& c) {
+  bool augmented = false;
+  for (const SourceSection& source : c.dataset.sources()) {
+    const data::PictureOptions& picture = source.embodiment.picture;
+    augmented = augmented || picture.crop_scale < 1 || picture.jitter.any();
+  }
+  if (!c.cache.pictures) return;
+  if (c.cache.folder.empty()) {
+    fail("cache.pictures", "there is no folder to keep them in", "an empty cache.folder", "a path",
+         "Set cache.folder.");
+  }
+  if (augmented && c.cache.draws == 0) {
+    fail("cache.pictures", "pictures are cropped or coloured anew every time: none would be met again",
+         "cache.draws 0", "a number of draws for each window",
+         "Set cache.draws: 4, say, or crop_scale: 1 and color_jitter: false.");
   }
 }
 
@@ -310,6 +353,10 @@ void check_numbers(const TrainConfig& c) {
     fail("sharding.silence_seconds, sharding.hang_seconds", "value is out of range",
          fmt::format("{}, {}", c.sharding.silence_seconds, c.sharding.hang_seconds),
          "at least 1 s, and no hang shorter than a silence", "Leave them out: 30 and 1800.");
+  }
+  if (!(c.peak_flops >= 0) || !std::isfinite(c.peak_flops)) {
+    fail("peak_flops", "value is out of range", fmt::format("{}", c.peak_flops), "a finite number >= 0",
+         "Give the device's FLOP/s, 9.9e14 say, or leave it out: it is measured.");
   }
 }
 
@@ -375,8 +422,11 @@ TrainConfig parse_config(const std::string& yaml, const std::vector<std::string>
   read_section(fields, "dataset", dataset_keys(), config.dataset, dataset_fields);
   read_section(fields, "optimizer", kOptimizerKeys, config.optimizer, optimizer_fields);
   read_section(fields, "sharding", kShardingKeys, config.sharding, sharding_fields);
+  read_section(fields, "checkpoint", kCheckpointKeys, config.checkpoint, checkpoint_fields);
+  read_section(fields, "cache", kCacheKeys, config.cache, cache_fields);
   check_run(config);
   check_types(config);
+  check_cache(config);
   check_withheld(config);
   check_sizes(config);
   check_numbers(config);
@@ -402,7 +452,9 @@ std::string to_yaml(const TrainConfig& config) {
          write_section("clip", c.clip, clip_fields) +
          write_section("dataset", c.dataset, dataset_fields) +
          write_section("optimizer", c.optimizer, optimizer_fields) +
-         write_section("sharding", c.sharding, sharding_fields);
+         write_section("sharding", c.sharding, sharding_fields) +
+         write_section("checkpoint", c.checkpoint, checkpoint_fields) +
+         write_section("cache", c.cache, cache_fields);
 }
 
 }  // namespace wam::train

@@ -99,6 +99,22 @@ struct ShardingSection {
   double silence_seconds = 30, hang_seconds = 1800;  // of the watchdog
 };
 
+// How checkpoints are written and which are kept beside the newest keep_last.
+struct CheckpointSection {
+  bool async = true;        // written by a thread from a host copy while the run goes on
+  int64_t keep_every = 0;   // steps whose multiples are kept for good; 0: none
+  bool best = false;        // keep the one with the lowest validation loss
+  int64_t retries = 4;      // of a write that failed, after 1, 2, 4, ... seconds
+  int64_t reserve_bytes = int64_t{1} << 28;  // disk space that a save leaves free
+};
+
+// What frozen encoders made, kept on disk and shared between runs.
+struct CacheSection {
+  std::string folder = "runs/cache";  // empty: nothing is kept
+  bool pictures = false;              // latents, first-frame latents and CLIP tokens too
+  int64_t draws = 0;                  // augmentations of a window; 0: a new one every time
+};
+
 struct TrainConfig {
   std::string run_dir = "runs/train";
   uint64_t seed = 42;
@@ -124,12 +140,16 @@ struct TrainConfig {
   DatasetSection dataset;
   OptimizerSection optimizer;
   ShardingSection sharding;
+  CheckpointSection checkpoint;
+  CacheSection cache;
   RecomputeOptions recompute;
   bool fuse = true;
   std::vector<std::string> disable_passes;
   int64_t save_every = 500, keep_last = 3;
   int64_t validate_every = 200, validation_samples = 8;
+  int64_t validation_pictures = 2;  // held-out windows drawn at each validation; 0: none
   int64_t log_every = 1;
+  double peak_flops = 0;     // of the device, for MFU; 0: measured at the start
   bool log_samples = false;  // name each step's samples in metrics.jsonl
 
   // No keys: this process's place in the run, known when it starts.

@@ -56,6 +56,10 @@ void MetricsSink::log_step(const StepMetrics& m) {
   events_.add_scalars(m.step, with_prefix("train/", scalars));
 }
 
+void MetricsSink::log_event(int64_t step, const std::string& name, const std::string& text) {
+  log_.write({.step = step, .fields = {{"kind", std::string("event")}, {"event", name}, {"text", text}}});
+}
+
 void MetricsSink::log_validation(int64_t step, const StepMetrics& m) {
   log_.write(record_of(step, "validation", losses(m, source_names_)));
   events_.add_scalars(step, with_prefix("validation/", losses(m, source_names_)));

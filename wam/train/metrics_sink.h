@@ -18,6 +18,8 @@ class MetricsSink {
   MetricsSink(const std::filesystem::path& run_dir, int64_t resumed_step,
               std::vector<std::string> source_names = {});
   void log_step(const StepMetrics& metrics);
+  // Something that happened: a record of kind "event" with its name and a text.
+  void log_event(int64_t step, const std::string& name, const std::string& text);
   void log_validation(int64_t step, const StepMetrics& metrics);
 
  private:

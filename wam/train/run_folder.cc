@@ -40,7 +40,7 @@ RunFolder::RunFolder(const TrainConfig& config, bool resume) : path_(config.run_
                      .what = "run folder is in use by another process",
                      .remedy = "Wait for it to end, or choose another run_dir."});
   }
-  if (!resume && CheckpointStore(path_, config.keep_last).latest()) {
+  if (!resume && CheckpointStore(path_, {config.keep_last}).latest()) {
     close(lock_);
     throw ConfigError({.where = path_.string(),
                        .what = "run folder holds checkpoints of an earlier run",

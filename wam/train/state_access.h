@@ -22,6 +22,10 @@ class StateAccess {
               const Sharding& sharding = {})
       : params_(params), memory_(std::move(memory)), dtype_(dtype), sharding_(sharding) {}
 
+  // The same states in another memory: a copy's.
+  StateAccess on(std::shared_ptr<Memory> memory) const {
+    return StateAccess(params_, std::move(memory), dtype_, sharding_);
+  }
   const ParamSet& params() const { return params_; }
   const Sharding& sharding() const { return sharding_; }
   // A whole tensor; states of this kind must not be divided.

@@ -15,6 +15,7 @@
 #include "wam/exec/cuda.h"
 #include "wam/train/base_model.h"
 #include "wam/train/checkpoint.h"
+#include "wam/train/checkpoint_saver.h"
 #include "wam/train/checkpoint_store.h"
 #include "wam/train/device.h"
 #include "wam/train/metrics_sink.h"
@@ -69,9 +70,9 @@ class Trainer::Impl {
     if (!ranks_.is_first()) options_.quiet = true;
     ranks_.first_alone([&] {
       folder_ = std::make_unique<RunFolder>(config_, options_.resume);
-      store_.emplace(folder_->path(), config_.keep_last);
+      store_.emplace(folder_->path(), keep_rule());
     });
-    if (!store_) store_.emplace(config_.run_dir, config_.keep_last);
+    if (!store_) store_.emplace(config_.run_dir, keep_rule());
     const auto checkpoint = options_.resume ? store_->latest() : std::nullopt;
     ranks_.demand_equal("checkpoint to resume", checkpoint ? checkpoint->path.string() : "none");
     std::string latents;
@@ -97,6 +98,7 @@ class Trainer::Impl {
     if (session_->data.validation) {
       validation_ = std::make_unique<Validation>(*session_, ranks_);
     }
+    open_saver();
   }
 
   TrainResult run() {
@@ -113,9 +115,17 @@ class Trainer::Impl {
       if (step_ == first_step + 1) result.first = metrics;
       result.last = metrics;
       report(metrics, first_step);
-      if (validation_ && due(config_.validate_every)) result.last_validation_loss = validate();
+      std::optional<double> best;
+      if (validation_ && due(config_.validate_every)) {
+        result.last_validation_loss = validate();
+        best = as_best(result.last_validation_loss);
+      }
       result.interrupted = interrupted_;
-      if (due(config_.save_every) || step_ == config_.steps || result.interrupted) save(metrics.loss);
+      check_saver();
+      if (result.interrupted) announce_stop();
+      const bool is_last = step_ == config_.steps || result.interrupted;
+      if (due(config_.save_every) || is_last || best) save(metrics.loss, best);
+      if (is_last && saver_) saver_->finish();
     }
     if (!options_.quiet) std::fputs("\n", stdout);
     result.steps_done = step_;
@@ -129,6 +139,61 @@ class Trainer::Impl {
     ranks_.demand_equal("version", version_text());
     ranks_.demand_equal("configuration", hex64(hash64(to_yaml(config))));
     ranks_.demand_equal("command line", fmt::format("resume {} init_from {}", options_.resume, options_.init_from));
+  }
+
+  KeepRule keep_rule() const { return {config_.keep_last, config_.checkpoint.keep_every}; }
+
+  void open_saver() {
+    const auto best = store_->best();
+    if (best && best->step <= step_) best_loss_ = best->loss;
+    if (!ranks_.is_alone()) {
+      if (config_.checkpoint.async && ranks_.is_first()) {
+        log_info("checkpoints of several ranks are written by all of them while the run waits");
+      }
+      return;
+    }
+    SaverOptions options{.async = config_.checkpoint.async,
+                         .retries = config_.checkpoint.retries,
+                         .reserve_bytes = config_.checkpoint.reserve_bytes,
+                         .checkpoint_bytes = checkpoint_bytes(*session_->plan.step.params)};
+    const int64_t copy = state_bytes(session_->memory->plan(), *session_->plan.step.params);
+    const int64_t free = free_host_bytes();
+    if (options.async && copy > free) {
+      log_warn(fmt::format("no room on the host for a copy of the states ({}, {} free): the run waits while "
+                           "checkpoints are written",
+                           format_bytes(copy), format_bytes(free)));
+      options.async = false;
+    }
+    saver_ = std::make_unique<CheckpointSaver>(*store_, *session_->states, *session_->memory, options);
+  }
+
+  // A save that failed: the run goes on with what is saved, unless its states are lost.
+  void check_saver() {
+    const std::exception_ptr failure = saver_ ? saver_->take_failure() : nullptr;
+    if (!failure) return;
+    try {
+      std::rethrow_exception(failure);
+    } catch (const NotFiniteError&) {
+      throw;
+    } catch (const std::exception& error) {
+      const auto newest = store_->latest();
+      log_error(fmt::format("checkpoint of step {} was not saved: {} The run goes on; the newest checkpoint is {}",
+                            saver_->step(), error.what(), newest ? newest->path.string() : "none"));
+      if (sink_) sink_->log_event(step_, "checkpoint_failed", error.what());
+    }
+  }
+
+  void announce_stop() const {
+    const double seconds = saver_ ? saver_->last_seconds() : 0;
+    log_info(fmt::format("asked to stop: saving step {}{}", step_,
+                         seconds > 0 ? fmt::format("; the last save took {:.1f} s", seconds) : ""));
+  }
+
+  // The loss, if it is the lowest so far and the run keeps its best checkpoint.
+  std::optional<double> as_best(double loss) {
+    if (!config_.checkpoint.best || !(loss < best_loss_)) return std::nullopt;
+    best_loss_ = loss;
+    return loss;
   }
 
   bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
@@ -204,6 +269,7 @@ class Trainer::Impl {
     // Skipped steps do not count as updates of the moments: t follows the updates made.
     optimizer_->write("schedule", adamw_schedule(m.lr, config_.optimizer.weight_decay,
                                                  config_.optimizer.adamw, step_ + 1));
+    if (saver_) saver_->await_copy();
     ranks_.enter("optimizer", step_ + 1);
     optimizer_->run();
     for (const char* name : {kNorm, kScalars}) optimizer_->fetch(name);
@@ -375,25 +441,29 @@ class Trainer::Impl {
     std::fflush(stdout);
   }
 
-  void save(double loss) {
+  void save(double loss, std::optional<double> best) {
     ranks_.enter("checkpoint", step_);
     const TrainerState state{step_, loss, version_text(), resume_hash(config_)};
     std::map<std::string, std::string> extra = {{"metadata.json", session_->data.metadata_json}};
     const std::string latents = latent_stats_json(*session_);
     if (!latents.empty()) extra["latents.json"] = latents;
     if (is_cuda(config_.device)) extra[kAlgorithms] = cuda_algorithms();
-    if (ranks_.is_alone()) {
-      store_->save(step_, [&](const std::filesystem::path& path) {
-        write_checkpoint(path, *session_->states, config_, state, extra);
-      });
+    if (saver_) {
+      const auto write = [this, state, extra](const std::filesystem::path& path, const StateAccess& states) {
+        write_checkpoint(path, states, config_, state, extra);
+      };
+      saver_->begin({.step = step_, .best_loss = best, .write = write});
       return;
     }
     // The first rank makes the folder and gives it its name once all have written their part.
     const auto write = [&](const std::filesystem::path& path) {
       write_checkpoint_together(path, *session_->states, config_, state, extra, ranks_);
     };
+    ranks_.first_alone([&] {
+      store_->demand_room(checkpoint_bytes(*session_->plan.step.params), config_.checkpoint.reserve_bytes);
+    });
     if (ranks_.is_first()) {
-      store_->save(step_, write);
+      store_->save(step_, write, best);
     } else {
       write(store_->temporary(step_));
     }
@@ -412,7 +482,9 @@ class Trainer::Impl {
   std::unique_ptr<Validation> validation_;
   LearningRate schedule_;
   std::optional<std::vector<data::SampleId>> ready_;  // samples of the micro-batch that lies in the inputs
+  std::unique_ptr<CheckpointSaver> saver_;  // null with several ranks
   int64_t step_ = 0;
+  double best_loss_ = INFINITY;
   bool interrupted_ = false;
   double started_ = 0;
 };
