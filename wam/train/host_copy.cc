@@ -78,6 +78,10 @@ void HostCopy::fill_uniform(const std::string& region, int64_t, int64_t, DType, 
   WAM_CHECK(false) << "the copy of " << region << " is read only";
 }
 
+void HostCopy::draw_uniform(const DrawTarget& to, int64_t, const RandomStream&, double, double) {
+  WAM_CHECK(false) << "the copy of " << to.region << " is read only";
+}
+
 void* HostCopy::region_address(const std::string& region) { return checked(region, 0, 0); }
 
 void* HostCopy::arena_address() { return nullptr; }

@@ -37,6 +37,8 @@ class HostCopy final : public Memory {
   void write_region(const std::string& region, int64_t offset, const void* data, int64_t size) override;
   void fill_uniform(const std::string& region, int64_t offset, int64_t count, DType dtype, float low,
                     float high, uint64_t seed) override;
+  void draw_uniform(const DrawTarget& to, int64_t count, const RandomStream& stream, double low,
+                    double high) override;
   void* region_address(const std::string& region) override;
   void* arena_address() override;
 
