@@ -120,7 +120,9 @@ TEST(Export, LoraApartAndMerged) {
   const auto got = types_of(folder / "lora"), want = types_of(folder / "public");
   for (const auto& [name, type] : want) {
     // A coder's zero bias is the base's too.
-    if (name.find("lora_") != std::string::npos) EXPECT_EQ(got.count(name), 1U) << name;
+    if (name.find("lora_") != std::string::npos) {
+      EXPECT_EQ(got.count(name), 1U) << name;
+    }
   }
   for (const auto& [name, type] : got) EXPECT_EQ(want.count(name), 1U) << name;
   const Tensors expected = merged(model().dit, lora);
@@ -142,12 +144,12 @@ TEST(Inspect, SaysKindFitAndTensors) {
       train::inspect_checkpoint(folder / "full", {.config = (folder / "run.yaml").string()});
   for (const char* part :
        {"kind      DreamZero checkpoint", "width 32, 2 blocks", "fits",
-        "action_head.model.blocks.0.self_attn.q.weight", "bf16  [32, 32]", "text encoder"}) {
+        "action_head.model.blocks.0.self_attn.q.weight", "bf16  [32,32]", "text encoder"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   }
   EXPECT_EQ(text.find("does not fit"), std::string::npos) << text;
   const std::string published = train::inspect_checkpoint(folder / "full", {.has_names = false});
-  EXPECT_NE(published.find("preset 5b (Wan2.2-TI2V-5B)  does not fit"), std::string::npos)
+  EXPECT_NE(published.find("preset 5b (Wan2.2-TI2V-5B)   does not fit"), std::string::npos)
       << published;
 }
 
